@@ -50,6 +50,11 @@ export class DatabaseUnavailable extends HoldfastError {
   readonly code = "HOLDFAST_DATABASE_UNAVAILABLE";
 }
 
+/** A call to the embedded database from inside a transaction on it, which would wait for itself. */
+export class TransactionNested extends HoldfastError {
+  readonly code = "HOLDFAST_TRANSACTION_NESTED";
+}
+
 /** Another process has the embedded folder open. */
 export class FolderLocked extends HoldfastError {
   readonly code = "HOLDFAST_FOLDER_LOCKED";

@@ -1,0 +1,177 @@
+// The client: what open() gives. It only delegates; the work is done in the rooms below.
+import { JOB_EVENTS } from "../metrics/job-ended.ts";
+import type { Db } from "../db/db.ts";
+import { Closed, KindUnknown, OptionInvalid } from "../errors.ts";
+import { makeJanitor } from "../janitor/janitor.ts";
+import type { AnyJobKind, JobKind } from "../job/define-job.ts";
+import type { HoldfastEvents } from "../metrics/events.ts";
+import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
+import type { Emitter, Listener } from "../shared/emitter.ts";
+import type { Service } from "../shared/service.ts";
+import type { Store } from "../store/sql.ts";
+import { makeOccupancy } from "../worker/occupancy.ts";
+import { makeWakeUps } from "../worker/wake-ups.ts";
+import { makeWorker, type Worker } from "../worker/worker.ts";
+import { type Enqueued, type EnqueueOptions, type EnqueueRow, makeEnqueuer } from "./enqueue.ts";
+import { type Jobs, makeJobs } from "./jobs.ts";
+import type { Transaction } from "./transaction.ts";
+
+export interface Holdfast extends AsyncDisposable {
+  readonly tier: Db["tier"];
+  readonly schema: string;
+  enqueue<Payload, Input, Result>(
+    kind: JobKind<Payload, Input, Result>,
+    payload: Input,
+    options?: EnqueueOptions,
+  ): Promise<Enqueued>;
+  /** One statement for up to 10,000 rows; results in the order of the rows. */
+  enqueueMany<Payload, Input, Result>(
+    kind: JobKind<Payload, Input, Result>,
+    rows: readonly EnqueueRow<Input>[],
+    options?: { tx?: Transaction },
+  ): Promise<Enqueued[]>;
+  /** Starts a worker for these kinds. Stopping it is graceful; closing the client stops it too. */
+  work(kinds: readonly AnyJobKind[], options?: WorkOptions): Promise<Worker>;
+  readonly jobs: Jobs;
+  /** After a commit of yours that enqueued with `tx`: workers look at once instead of at their next poll. */
+  wake(): void;
+  on<Name extends keyof HoldfastEvents>(name: Name, listener: Listener<HoldfastEvents[Name]>): () => void;
+  close(): Promise<void>;
+}
+
+export interface ClientInput {
+  db: Db;
+  store: Store;
+  options: ResolvedOptions;
+  events: Emitter<HoldfastEvents>;
+  /** For how long the database has answered without interruption. */
+  seenForMs(): number;
+}
+
+export function makeClient({ db, store, options, events, seenForMs }: ClientInput): Holdfast {
+  const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
+  const wakeUps = makeWakeUps(db, options.schema, trouble("wake-ups"));
+  const occupancy = makeOccupancy();
+  const workers = new Set<Worker>();
+  let janitor: Service | undefined;
+  let closing: Promise<void> | undefined;
+
+  const enqueuer = makeEnqueuer({
+    store,
+    onTrouble: trouble("enqueue"),
+    onEnqueued(job, result) {
+      if (events.has("job.enqueued")) {
+        const { created, conflict } = result;
+        events.emit("job.enqueued", { jobId: result.id, kind: job.kind, queue: job.queue, created, conflict });
+      }
+      if (!result.created && !result.coalesced) return;
+      const inMs = job.delayMs ?? (job.runAt === undefined ? 0 : Date.parse(job.runAt) - Date.now());
+      wakeUps.send({ kind: job.kind, rank: job.rank, inMs });
+    },
+  });
+
+  const jobs = makeJobs({
+    store,
+    wakeUps,
+    keepEndedMs: options.keepEndedMs,
+    onEnded(listener) {
+      const stops = JOB_EVENTS.map((name) => events.on(name, (event) => listener(event.jobId)));
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+  });
+
+  const assertOpen = (): void => {
+    if (closing) throw new Closed("This Holdfast client is closed.", "Open a new one.");
+  };
+
+  async function startJanitor(): Promise<void> {
+    janitor ??= makeJanitor({
+      store,
+      events,
+      seenForMs,
+      keepMs: options.keepEndedMs,
+      onRecovered: (kinds) => {
+        for (const kind of kinds) wakeUps.send({ kind });
+        wakeUps.send({});
+      },
+    });
+    await janitor.start();
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...workers].map((worker) => worker.stop()));
+    await janitor?.stop();
+    await enqueuer.idle();
+    await wakeUps.close();
+    await db.close();
+  }
+
+  return {
+    tier: db.tier,
+    schema: options.schema,
+    jobs,
+    async enqueue(kind, payload, enqueueOptions = {}) {
+      assertOpen();
+      assertKind(kind);
+      return await enqueuer.enqueue(kind, payload, enqueueOptions);
+    },
+    async enqueueMany(kind, rows, { tx } = {}) {
+      assertOpen();
+      assertKind(kind);
+      return await enqueuer.enqueueMany(kind, rows, tx);
+    },
+    async work(kinds, workOptions = {}) {
+      assertOpen();
+      const resolved = resolveWorkOptions(workOptions);
+      for (const kind of kinds) assertKind(kind);
+      const names = kinds.map((kind) => kind.kind);
+      const twice = names.find((name, index) => names.indexOf(name) !== index);
+      if (names.length === 0) throw new OptionInvalid("work() got no kinds.", "Give at least one: work([myJob]).");
+      if (twice !== undefined) {
+        throw new OptionInvalid(`work() got the kind "${twice}" twice.`, "Give each kind once.");
+      }
+      await startJanitor();
+      // A database that refuses LISTEN (a pooler, a missing right) is no reason not to work.
+      wakeUps.listen().catch(trouble("listen"));
+      const worker = makeWorker({
+        store,
+        kinds,
+        ...resolved,
+        occupancy,
+        wakeUps,
+        events,
+        log: (run) => jobLog(options.log, run),
+      });
+      workers.add(worker);
+      await worker.start();
+      return worker;
+    },
+    wake() {
+      wakeUps.send({});
+    },
+    on: (name, listener) => events.on(name, listener),
+    close: () => (closing ??= close()),
+    [Symbol.asyncDispose]() {
+      return this.close();
+    },
+  };
+}
+
+function assertKind(kind: AnyJobKind): void {
+  if (typeof kind?.kind === "string" && typeof kind.run === "function" && kind.retryPolicy) return;
+  throw new KindUnknown(
+    `${typeof kind === "string" ? `"${String(kind)}"` : "What was given"} is not a job kind.`,
+    "Hand over what defineJob() returned.",
+  );
+}
+
+function jobLog(log: ResolvedOptions["log"], run: object): ResolvedOptions["log"] {
+  return {
+    debug: (message, fields) => log.debug(message, { ...run, ...fields }),
+    info: (message, fields) => log.info(message, { ...run, ...fields }),
+    warn: (message, fields) => log.warn(message, { ...run, ...fields }),
+    error: (message, fields) => log.error(message, { ...run, ...fields }),
+  };
+}

@@ -1,0 +1,310 @@
+// Accepts work. Calls made at the same time share one statement; each promise resolves only after its own row is
+// durable, and one bad row fails alone.
+//
+// No answer is answered by asking again under the same id: first for what is there already, then for the rest.
+import { codeOf, isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { DatabaseUnavailable, OptionInvalid } from "../errors.ts";
+import { type AnyJobKind, checkAttempts, checkName, parsePayload } from "../job/define-job.ts";
+import { toStorableJson } from "../job/storable.ts";
+import { makeCoalescer } from "../shared/coalesce.ts";
+import { durationMs, type Duration } from "../shared/duration.ts";
+import { refuseUnknown } from "../shared/refuse-unknown.ts";
+import { jitter, sleep } from "../shared/sleep.ts";
+import { uuidv7 } from "../shared/uuid.ts";
+import { findExisting, type Inserted, insertJobs, type NewJob } from "../store/jobs/insert.ts";
+import type { Store } from "../store/sql.ts";
+import { fromTransaction, type Transaction } from "./transaction.ts";
+
+export interface EnqueueOptions {
+  /** One key is one job for the key's life, even after the job was purged. Scoped by kind. */
+  key?: string;
+  /** One open job per key: a pending one takes the newest payload, a running one runs again afterwards. */
+  coalesce?: string;
+  /** Jobs of one group run one at a time, in the order they were accepted. */
+  group?: string;
+  runAt?: Date | string;
+  delay?: Duration;
+  /** -100 to 100; higher runs sooner. */
+  priority?: number;
+  queue?: string;
+  attempts?: number;
+  /** A job that is inserted in the commit that marks this one dead. Its payload is `{ job, payload }`. */
+  onDead?: { kind: string; payload?: unknown; queue?: string };
+  headers?: Record<string, string>;
+  /** Commits or rolls back with the caller's own rows. */
+  tx?: Transaction;
+}
+
+export interface Enqueued {
+  id: string;
+  /** False: the key was known, or the job was coalesced into an open one; `id` is that job's. */
+  created: boolean;
+  /** Same key, other payload: the first one stays. */
+  conflict: boolean;
+}
+
+export interface EnqueueRow<Input> extends Omit<EnqueueOptions, "tx"> {
+  payload: Input;
+}
+
+export interface Enqueuer {
+  enqueue(kind: AnyJobKind, payload: unknown, options: EnqueueOptions): Promise<Enqueued>;
+  enqueueMany(kind: AnyJobKind, rows: readonly EnqueueRow<unknown>[], tx?: Transaction): Promise<Enqueued[]>;
+  idle(): Promise<void>;
+}
+
+export interface EnqueuerInput {
+  store: Store;
+  onEnqueued(job: NewJob, result: Inserted): void;
+  onTrouble(error: unknown): void;
+}
+
+const MAX_ROWS = 1_000;
+const MANY_ROWS = 10_000;
+const MAX_BYTES = 4 * 1_048_576;
+const LOCK_TIMEOUT_MS = 100;
+const SOLO_LOCK_TIMEOUT_MS = 5_000;
+const PAUSES_MS = [50, 250, 1_000, 2_500];
+
+export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): Enqueuer {
+  /** One statement for these jobs, sent again while the answer is unknown. */
+  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number): Promise<Inserted[]> {
+    let known = new Set<string>();
+    for (let tries = 0; ; tries += 1) {
+      try {
+        if (tries > 0)
+          known = await findExisting(
+            store,
+            jobs.map((job) => job.id),
+          );
+        const missing = jobs.filter((job) => !known.has(job.id));
+        const inserted = missing.length === 0 ? [] : await insertJobs(store, missing, lockTimeoutMs);
+        const results = inserted.values();
+        return jobs.map((job) =>
+          known.has(job.id) ? { id: job.id, created: true, conflict: false, coalesced: false } : results.next().value!,
+        );
+      } catch (error) {
+        const isDuplicate = codeOf(error) === "23505" && tries > 0;
+        if (!isConnectionTrouble(error) && !isRetryable(error) && !isDuplicate) throw error;
+        if (isLockTimeout(error) || tries >= PAUSES_MS.length) throw error;
+        onTrouble(error);
+        await sleep(jitter(PAUSES_MS[tries]!));
+      }
+    }
+  }
+
+  async function run(jobs: NewJob[]): Promise<(Inserted | Error | Promise<Inserted>)[]> {
+    try {
+      return await insert(jobs, LOCK_TIMEOUT_MS);
+    } catch (error) {
+      if (isConnectionTrouble(error)) return jobs.map((job) => unknownOutcome(job, error));
+      // A row the database refuses, or a key that somebody's open transaction holds: each on its own from here.
+      if (jobs.length === 1 && !isLockTimeout(error)) return [asError(error)];
+      return jobs.map(solo);
+    }
+  }
+
+  async function solo(job: NewJob): Promise<Inserted> {
+    try {
+      return (await insert([job], SOLO_LOCK_TIMEOUT_MS))[0]!;
+    } catch (error) {
+      if (!isConnectionTrouble(error) && !isLockTimeout(error)) throw error;
+      throw unknownOutcome(job, error);
+    }
+  }
+
+  const weigh = (job: NewJob): number => job.payload.length + 200;
+  const plain = makeCoalescer<NewJob, Inserted>({ run, maxEntries: MAX_ROWS, maxWeight: MAX_BYTES, weigh, lanes: 2 });
+  const special = makeCoalescer<NewJob, Inserted>({
+    // A coalesce key may stand once in a statement: the second of two goes with the next.
+    run: async (jobs) => {
+      const { first, rest } = splitRepeated(jobs);
+      const results = await run(first);
+      const byJob = new Map(first.map((job, index) => [job, results[index]!]));
+      for (const job of rest) byJob.set(job, special.add(job));
+      return jobs.map((job) => byJob.get(job)!);
+    },
+    maxEntries: MAX_ROWS,
+    maxWeight: MAX_BYTES,
+    weigh,
+    lanes: 2,
+  });
+
+  return {
+    async enqueue(kind, payload, options) {
+      const parsed = kind.schema ? await checkedPayload(kind, payload) : payload;
+      const job = toNewJob(kind, parsed, options, "enqueue()");
+      if (options.tx) return told((await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!);
+      const isSpecial = job.key !== undefined || job.group !== undefined || job.coalesceKey !== undefined;
+      const result = await (isSpecial ? special : plain).add(job);
+      onEnqueued(job, result);
+      return told(result);
+    },
+    async enqueueMany(kind, rows, tx) {
+      const jobs: NewJob[] = [];
+      for (const [index, row] of rows.entries()) {
+        const { payload, ...options } = row;
+        const where = `enqueueMany() row ${index}`;
+        const parsed = kind.schema ? await checkedPayload(kind, payload, where) : payload;
+        jobs.push(toNewJob(kind, parsed, options, where));
+      }
+      const results: Inserted[] = [];
+      const target = tx && store.on(fromTransaction(tx));
+      for (const chunk of chunks(jobs)) {
+        const { first, rest } = splitRepeated(chunk);
+        const byJob = new Map<NewJob, Inserted>();
+        // Rows with a coalesce key that already stands in the statement follow one by one: the newest payload wins.
+        for (const part of [first, ...rest.map((job) => [job])]) {
+          const done = target ? await insertJobs(target, part, null) : await insert(part, SOLO_LOCK_TIMEOUT_MS);
+          for (const [index, job] of part.entries()) byJob.set(job, done[index]!);
+        }
+        for (const job of chunk) {
+          const result = byJob.get(job)!;
+          results.push(result);
+          if (!target) onEnqueued(job, result);
+        }
+      }
+      return results.map(told);
+    },
+    async idle() {
+      await plain.idle();
+      await special.idle();
+    },
+  };
+}
+
+const told = ({ id, created, conflict }: Inserted): Enqueued => ({ id, created, conflict });
+
+const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
+
+function unknownOutcome(job: NewJob, cause: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `The database did not confirm the enqueue of ${job.kind} (id ${job.id}): it may or may not have been stored.`,
+    job.key === undefined
+      ? "Enqueue again with a key to be safe against doubles, or look the id up first."
+      : "Enqueue again with the same key: it cannot become two jobs.",
+    { cause },
+  );
+}
+
+async function checkedPayload(kind: AnyJobKind, payload: unknown, where?: string): Promise<unknown> {
+  try {
+    return await parsePayload(kind, payload);
+  } catch (error) {
+    if (where !== undefined && error instanceof Error) error.message = `${where}: ${error.message}`;
+    throw error;
+  }
+}
+
+function splitRepeated(jobs: readonly NewJob[]): { first: NewJob[]; rest: NewJob[] } {
+  const seen = new Set<string>();
+  const first: NewJob[] = [];
+  const rest: NewJob[] = [];
+  for (const job of jobs) {
+    const key = job.coalesceKey === undefined ? undefined : `${job.kind}\0${job.coalesceKey}`;
+    if (key !== undefined && seen.has(key)) rest.push(job);
+    else first.push(job);
+    if (key !== undefined) seen.add(key);
+  }
+  return { first, rest };
+}
+
+function* chunks(jobs: readonly NewJob[]): Generator<NewJob[]> {
+  let chunk: NewJob[] = [];
+  let bytes = 0;
+  for (const job of jobs) {
+    if (chunk.length > 0 && (chunk.length >= MANY_ROWS || bytes + job.payload.length > MAX_BYTES)) {
+      yield chunk;
+      chunk = [];
+      bytes = 0;
+    }
+    chunk.push(job);
+    bytes += job.payload.length + 200;
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+const KNOWN = [
+  "key",
+  "coalesce",
+  "group",
+  "runAt",
+  "delay",
+  "priority",
+  "queue",
+  "attempts",
+  "onDead",
+  "headers",
+  "tx",
+];
+
+/** Checks the options and makes the row. Written out field by field: this runs for every job. */
+function toNewJob(kind: AnyJobKind, payload: unknown, options: EnqueueOptions, where: string): NewJob {
+  const job: NewJob = {
+    id: uuidv7(),
+    kind: kind.kind,
+    queue: kind.queue,
+    rank: 0,
+    attempts: kind.attempts,
+    payload: toStorableJson(where === "enqueue()" ? `The payload of ${kind.kind}` : `${where}: the payload`, payload),
+  };
+  for (const name in options) {
+    if (!KNOWN.includes(name)) refuseUnknown(where, options, KNOWN);
+  }
+  if (options.priority !== undefined) {
+    const { priority } = options;
+    if (!Number.isInteger(priority) || priority < -100 || priority > 100) {
+      throw new OptionInvalid(`${where} priority is ${String(priority)}.`, "Give a whole number from -100 to 100.");
+    }
+    job.rank = priority === 0 ? 0 : -priority;
+  }
+  if (options.queue !== undefined) job.queue = checkName(`${where} queue`, options.queue);
+  if (options.attempts !== undefined) job.attempts = checkAttempts(`${where} attempts`, options.attempts);
+  if (options.runAt !== undefined) {
+    if (options.delay !== undefined) {
+      throw new OptionInvalid(`${where} has both runAt and delay.`, "Give one of them.");
+    }
+    const at = new Date(options.runAt);
+    if (Number.isNaN(at.getTime()) || at.getUTCFullYear() > 9_999 || at.getUTCFullYear() < 1_970) {
+      throw new OptionInvalid(`${where} runAt is ${String(options.runAt)}.`, "Give a Date or an ISO 8601 text.");
+    }
+    job.runAt = at.toISOString();
+  }
+  if (options.delay !== undefined) job.delayMs = durationMs(`${where} delay`, options.delay);
+  if (options.key !== undefined) {
+    job.key = checkKey(`${where} key`, options.key);
+    job.keepKeyMs = kind.keepKeysMs;
+  }
+  if (options.group !== undefined) job.group = checkKey(`${where} group`, options.group);
+  if (options.coalesce !== undefined) {
+    job.coalesceKey = checkKey(`${where} coalesce`, options.coalesce);
+    if (job.key !== undefined || job.group !== undefined) {
+      throw new OptionInvalid(
+        `${where} has coalesce together with ${job.key !== undefined ? "key" : "group"}.`,
+        "A key accepts once for ever and a group keeps order; coalescing replaces what waits. Choose one.",
+      );
+    }
+  }
+  if (options.onDead !== undefined) {
+    checkName(`${where} onDead.kind`, options.onDead.kind);
+    if (options.onDead.queue !== undefined) checkName(`${where} onDead.queue`, options.onDead.queue);
+    job.onDead = toStorableJson(`${where} onDead`, options.onDead);
+  }
+  if (options.headers !== undefined) job.headers = toStorableJson(`${where} headers`, options.headers);
+  return job;
+}
+
+const MAX_KEY_LENGTH = 500;
+
+function checkKey(what: string, value: unknown): string {
+  if (typeof value !== "string" || value === "" || value.length > MAX_KEY_LENGTH) {
+    throw new OptionInvalid(
+      `${what} is ${typeof value === "string" ? `${value.length} characters long` : String(value)}.`,
+      `Give a text of 1 to ${MAX_KEY_LENGTH} characters.`,
+    );
+  }
+  if (value.includes("\0") || !value.isWellFormed()) {
+    throw new OptionInvalid(`${what} holds a NUL character or half of a surrogate pair.`, "Use plain text.");
+  }
+  return value;
+}

@@ -1,0 +1,126 @@
+// hf.jobs: look at jobs and act on them, from any process.
+import { NotFound, OptionInvalid, StateConflict, WaitTimeout } from "../errors.ts";
+import type { FailedAttempt, Job } from "../job/job.ts";
+import { isFinal, JOB_STATES, type JobState } from "../job/states.ts";
+import { durationMs, type Duration } from "../shared/duration.ts";
+import { makeAlarm } from "../shared/sleep.ts";
+import { isUuid } from "../shared/uuid.ts";
+import { cancelIfOpen } from "../store/jobs/cancel.ts";
+import { discardIfDead } from "../store/jobs/discard.ts";
+import { listJobs } from "../store/jobs/list.ts";
+import { readAttempts, readJob } from "../store/jobs/read.ts";
+import { retryIfDead } from "../store/jobs/retry.ts";
+import type { Store } from "../store/sql.ts";
+import type { WakeUps } from "../worker/wake-ups.ts";
+
+export interface ListOptions {
+  state?: JobState | readonly JobState[];
+  kind?: string;
+  queue?: string;
+  limit?: number;
+  cursor?: string;
+}
+
+export interface Jobs {
+  get(id: string): Promise<Job | undefined>;
+  /** Failed attempts, oldest first. */
+  attempts(id: string): Promise<FailedAttempt[]>;
+  /** Newest first; `next` is the cursor of the following page, or null. */
+  list(options?: ListOptions): Promise<{ jobs: Job[]; next: string | null }>;
+  /** "cancelled" at once if it was waiting; "requested" if it runs: its signal is aborted and no retry follows. */
+  cancel(id: string): Promise<"cancelled" | "requested">;
+  /** A dead job runs again with a full budget; its failures stay on record. */
+  retry(id: string): Promise<void>;
+  /** A dead job leaves the list of dead ones; it stays readable for the retention. */
+  discard(id: string): Promise<void>;
+  /** Resolves when the job is done, dead or cancelled. */
+  wait(id: string, options?: { timeout?: Duration }): Promise<Job>;
+}
+
+export interface JobsInput {
+  store: Store;
+  wakeUps: WakeUps;
+  keepEndedMs: number | null;
+  /** Calls back when a job of this process ended. */
+  onEnded(listener: (jobId: string) => void): () => void;
+}
+
+const MAX_PAGE = 500;
+
+export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): Jobs {
+  const found = async (id: string): Promise<Job> => {
+    const job = await readJob(store, checkId(id));
+    if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
+    return job;
+  };
+  const conflict = (job: Job, verb: string, hint: string): StateConflict =>
+    new StateConflict(`Job ${job.id} is ${job.state} and cannot be ${verb}.`, hint);
+
+  return {
+    get: (id) => readJob(store, checkId(id)),
+    attempts: (id) => readAttempts(store, checkId(id)),
+    async list(options = {}) {
+      const limit = options.limit ?? 50;
+      if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
+        throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MAX_PAGE}.`);
+      }
+      const states = options.state === undefined ? JOB_STATES : [options.state].flat();
+      for (const state of states) {
+        if (!JOB_STATES.includes(state)) {
+          throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${JOB_STATES.join(", ")}.`);
+        }
+      }
+      if (options.cursor !== undefined) checkId(options.cursor, "cursor");
+      const { kind, queue, cursor: before } = options;
+      const jobs = await listJobs(store, { states, kind, queue, before, limit: limit + 1 });
+      const page = jobs.slice(0, limit);
+      return { jobs: page, next: jobs.length > limit ? page.at(-1)!.id : null };
+    },
+    async cancel(id) {
+      const [cancelled] = await cancelIfOpen(store, [checkId(id)], keepEndedMs);
+      if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
+      if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
+      return cancelled.how;
+    },
+    async retry(id) {
+      const result = await retryIfDead(store, checkId(id));
+      const job = await found(id);
+      if (result === "retried") return wakeUps.send({ kind: job.kind, rank: job.priority === 0 ? 0 : -job.priority });
+      if (result === "superseded") {
+        throw conflict(job, "retried", "A newer job with the same coalesce key is open; discard this one.");
+      }
+      throw conflict(job, "retried", "Only dead jobs can be; enqueue a new one instead.");
+    },
+    async discard(id) {
+      if (await discardIfDead(store, checkId(id), keepEndedMs)) return;
+      throw conflict(await found(id), "discarded", "Only dead jobs can be; cancel a pending or running one.");
+    },
+    async wait(id, options = {}) {
+      const timeoutMs = options.timeout === undefined ? Infinity : durationMs("timeout", options.timeout);
+      const until = Date.now() + timeoutMs;
+      const alarm = makeAlarm();
+      const stop = onEnded((ended) => ended === id && alarm.ring());
+      try {
+        for (let pause = 20; ; pause = Math.min(pause * 1.5, 500)) {
+          const job = await found(id);
+          if (isFinal(job.state)) return job;
+          const left = until - Date.now();
+          if (left <= 0) {
+            throw new WaitTimeout(
+              `Job ${id} is still ${job.state} after ${String(options.timeout)}.`,
+              "It goes on; wait again, or look at its last error.",
+            );
+          }
+          await alarm.wait(Math.min(pause, left));
+        }
+      } finally {
+        stop();
+      }
+    },
+  };
+}
+
+function checkId(id: unknown, what = "The job id"): string {
+  if (!isUuid(id)) throw new OptionInvalid(`${what} is ${JSON.stringify(id)}.`, "Ids look like 0192a1b2-….");
+  return id;
+}

@@ -1,0 +1,94 @@
+// PGlite as a wire: bytes of PostgreSQL's protocol in, bytes out. It is the same in a thread and in the main one.
+//
+// Promises: a message is answered in full or the engine is dead; an engine that died (a FATAL, a PANIC, a trap in
+// WebAssembly) says so and answers nothing more. PGlite itself would swallow these and ask a dead backend for ever.
+//
+// What PGlite 0.5 does not have: nothing can interrupt a statement (statement_timeout, lock_timeout and
+// pg_cancel_backend have no effect), and a FATAL timeout (idle_in_transaction_session_timeout, transaction_timeout)
+// ends the engine: do not set them here.
+import { PGlite } from "@electric-sql/pglite";
+import { NodeFS } from "@electric-sql/pglite/nodefs";
+
+/** PGlite's own: a longjmp of PostgreSQL, that is an ordinary ERROR on its way to the main loop. */
+const LONGJMP = 100;
+const SMALL_REPLY = 64 * 1024;
+
+export class Engine {
+  readonly #pglite: PGlite;
+  #reply = new Uint8Array(SMALL_REPLY);
+  #size = 0;
+
+  private constructor(pglite: PGlite) {
+    this.#pglite = pglite;
+    guard(pglite);
+  }
+
+  /** `pgdata` null: in memory. A folder that is empty or missing is initialised. */
+  static async open(pgdata: string | null): Promise<Engine> {
+    const said: string[] = [];
+    const onStderr = (line: string): boolean => {
+      if (said.push(line) > 20) said.shift();
+      return false;
+    };
+    try {
+      return new Engine(await PGlite.create({ ...(pgdata === null ? {} : { fs: new NodeFS(pgdata) }), onStderr }));
+    } catch (error) {
+      const why = said.filter((line) => /FATAL|PANIC|ERROR/.test(line)).map((line) => line.replace(/^.*?\] /, ""));
+      throw new Error([textOf(error), ...why].join("; "), { cause: error });
+    }
+  }
+
+  async exec(message: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+    this.#size = 0;
+    // The stream variant, because the others also keep every parsed row for ever.
+    await this.#pglite.execProtocolRawStream(message, { syncToFs: false, onRawData: this.#collect });
+    const reply = this.#reply.slice(0, this.#size);
+    if (this.#reply.length > SMALL_REPLY * 16) this.#reply = new Uint8Array(SMALL_REPLY);
+    return reply;
+  }
+
+  /** With a checkpoint: the next start needs no recovery. */
+  async close(): Promise<void> {
+    await this.#pglite.close();
+  }
+
+  #collect = (bytes: Uint8Array): void => {
+    const size = this.#size + bytes.length;
+    if (size > this.#reply.length) {
+      const larger = new Uint8Array(Math.max(size, this.#reply.length * 2));
+      larger.set(this.#reply.subarray(0, this.#size));
+      this.#reply = larger;
+    }
+    this.#reply.set(bytes, this.#size);
+    this.#size = size;
+  };
+}
+
+/**
+ * PGlite catches whatever its main loop throws and calls it again; after anything but a longjmp that never ends. Its
+ * catch block calls stackRestore, so an error thrown from there gets out.
+ */
+function guard(pglite: PGlite): void {
+  const mod = pglite.Module;
+  const { _PostgresMainLoopOnce: loopOnce, stackRestore } = mod;
+  let dead: Error | null = null;
+  mod._PostgresMainLoopOnce = () => {
+    try {
+      loopOnce();
+    } catch (error) {
+      if ((error as { status?: unknown } | null)?.status !== LONGJMP) {
+        dead = new Error(`The embedded PostgreSQL stopped: ${textOf(error)}`, { cause: error });
+        mod._PostgresSendReadyForQueryIfNecessary = mod._pgl_pq_flush = () => {};
+      }
+      throw error;
+    }
+  };
+  mod.stackRestore = (pointer) => {
+    if (dead) throw dead;
+    return stackRestore(pointer);
+  };
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

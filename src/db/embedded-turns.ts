@@ -1,0 +1,61 @@
+// Whose turn it is on the one session, first come first served: single statements several at a time (they only share
+// the way there), a transaction or a script alone.
+export interface Turn {
+  release(): void;
+}
+
+interface Waiting {
+  alone: boolean;
+  start(turn: Turn): void;
+  refuse(reason: Error): void;
+}
+
+/** Enough to keep the engine busy; a statement that is still here when its time is over never runs. */
+const SIDE_BY_SIDE = 32;
+
+export class Turns {
+  #queue = new Set<Waiting>();
+  #running = 0;
+  #alone = false;
+
+  /** Rejects with what `giveUp` is rejected with, if that comes first. */
+  take(alone: boolean, giveUp: Promise<never>): Promise<Turn> {
+    return new Promise((resolve, reject) => {
+      const waiting: Waiting = { alone, start: resolve, refuse: reject };
+      this.#queue.add(waiting);
+      this.#serve();
+      if (this.#queue.has(waiting)) {
+        giveUp.catch((reason: Error) => {
+          if (!this.#queue.delete(waiting)) return;
+          reject(reason);
+          this.#serve();
+        });
+      }
+    });
+  }
+
+  refuseAll(reason: Error): void {
+    const queue = [...this.#queue];
+    this.#queue.clear();
+    for (const waiting of queue) waiting.refuse(reason);
+  }
+
+  #serve(): void {
+    for (const waiting of this.#queue) {
+      if (this.#alone || this.#running >= (waiting.alone ? 1 : SIDE_BY_SIDE)) return;
+      this.#queue.delete(waiting);
+      this.#running += 1;
+      this.#alone = waiting.alone;
+      let released = false;
+      waiting.start({
+        release: () => {
+          if (released) return;
+          released = true;
+          this.#running -= 1;
+          this.#alone = false;
+          this.#serve();
+        },
+      });
+    }
+  }
+}

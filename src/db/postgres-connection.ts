@@ -1,0 +1,124 @@
+// One connection to PostgreSQL that keeps its promises when the network does not:
+// - every statement settles within its timeout; the timeout destroys the socket at once and cancels the statement;
+// - a connection that broke says so in `lost` and runs nothing more;
+// - 'error' events have a listener from the first moment, so that none of them ends the process.
+import { Client, Query, type QueryResult } from "pg";
+import { Closed, DatabaseUnavailable, OptionInvalid } from "../errors.ts";
+import { formatDuration } from "../shared/duration.ts";
+import { startDeadline } from "./deadline.ts";
+import { cancelStatement } from "./postgres-cancel.ts";
+import type { PostgresSettings } from "./postgres-options.ts";
+import { endsConnection, isConnectionTrouble, reasonOf } from "./retryable.ts";
+
+const MAY_HAVE_TAKEN_EFFECT = "The statement may or may not have taken effect.";
+
+const HINT = "Check that the server runs and can be reached from here. The call may be made again.";
+/** The protocol counts parameters in 16 bits, and pg would let the count wrap around. */
+const MOST_VALUES = 65_535;
+
+export class PostgresConnection extends Client {
+  /** Why nothing more can be run here. */
+  lost: Error | undefined;
+  /** Handed out by the pool. */
+  busy = false;
+  /** When a statement last succeeded; 0 before the first. */
+  answeredAt = 0;
+  // What pg has, and its types leave out.
+  declare readonly processID: number | null;
+  declare readonly secretKey: number | null;
+  declare readonly sslNegotiation: string;
+  declare readonly connectionParameters: { query_timeout?: number };
+  declare binary: boolean;
+  readonly #address: string;
+  readonly #onSilence: ((sentAt: number) => void) | undefined;
+
+  /** `onSilence` is told of a timeout: nothing was heard here since `sentAt` (of performance.now()). */
+  constructor(settings: PostgresSettings, onSilence?: (sentAt: number) => void) {
+    super(settings.client);
+    this.#address = settings.address;
+    this.#onSilence = onSilence;
+    // pg's own timeout, which a URL can switch on, leaves a connection behind that is out of step.
+    this.connectionParameters.query_timeout = 0;
+    this.binary = false;
+    this.on("error", (error) => {
+      this.lost ??= error;
+    });
+    this.on("end", () => {
+      this.lost ??= new Error("Connection terminated");
+    });
+  }
+
+  /** Ends the connection now, without a word to a server that may not be listening. */
+  destroy(why: Error): void {
+    this.lost ??= why;
+    this.connection.stream.destroy();
+  }
+
+  /** Says goodbye, and destroys the socket if that takes longer than `ms`. */
+  async leave(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise((resolve) => (timer = setTimeout(resolve, ms)));
+    await Promise.race([this.end(), limit]).catch(() => {});
+    clearTimeout(timer);
+    this.destroy(new Error("Connection terminated"));
+  }
+
+  /** Without `values` several statements are allowed in `text`. `outcome` ends the message if the connection breaks. */
+  run(
+    text: string,
+    values: readonly unknown[] | undefined,
+    timeoutMs: number,
+    outcome = MAY_HAVE_TAKEN_EFFECT,
+  ): Promise<QueryResult> {
+    if (this.lost) {
+      const notSent = outcome === MAY_HAVE_TAKEN_EFFECT ? "The statement was not sent." : outcome;
+      return Promise.reject(this.#unavailable("is not connected any more", notSent, this.lost));
+    }
+    if (values && values.length > MOST_VALUES) return Promise.reject(tooMany(values.length));
+    return new Promise((resolve, reject) => {
+      const sentAt = performance.now();
+      const stop = startDeadline(timeoutMs, () => {
+        const what = `did not answer within ${formatDuration(timeoutMs)}`;
+        const error = this.#unavailable(what, outcome, this.lost);
+        this.destroy(error);
+        cancelStatement(this);
+        this.#onSilence?.(sentAt);
+        reject(error);
+      });
+      // pg calls this a second time in some failures, and again when the socket of a timed-out call is destroyed.
+      const answered = (error: Error | undefined, result: QueryResult): void => {
+        stop();
+        if (!error) {
+          this.answeredAt = performance.now();
+          resolve(result);
+          return;
+        }
+        const lost = this.lost;
+        if (endsConnection(error)) this.destroy(error);
+        reject(isConnectionTrouble(error) ? this.#unavailable("broke the connection", outcome, lost ?? error) : error);
+      };
+      this.query(makeQuery(text, values, answered));
+    });
+  }
+
+  #unavailable(what: string, outcome: string, cause: Error | undefined): Error {
+    if (cause instanceof Closed) return cause;
+    const why = cause ? ` (${reasonOf(cause)})` : "";
+    return new DatabaseUnavailable(`PostgreSQL at ${this.#address} ${what}${why}. ${outcome}`, HINT, { cause });
+  }
+}
+
+type Answered = (error: Error | undefined, result: QueryResult) => void;
+
+/** Never a named statement. Without values pg would fall back to the protocol that takes several statements. */
+function makeQuery(text: string, values: readonly unknown[] | undefined, answered: Answered): Query {
+  if (values === undefined) return new Query(text, answered);
+  if (values.length > 0) return new Query(text, [...values], answered);
+  const config = { text, queryMode: "extended" };
+  return new Query(config, [], answered);
+}
+
+function tooMany(count: number): OptionInvalid {
+  const hint = "Send the values as one array or as JSON, or in several statements.";
+  return new OptionInvalid(`A statement has ${count} values; PostgreSQL takes ${MOST_VALUES}.`, hint);
+}

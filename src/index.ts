@@ -1,0 +1,33 @@
+// The front door: re-exports only.
+export { open } from "./open.ts";
+export type { Holdfast } from "./client/client.ts";
+export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
+export type { Jobs, ListOptions } from "./client/jobs.ts";
+export { fromDrizzle, type Transaction } from "./client/transaction.ts";
+export { defineJob, type AnyJobKind, type JobKind, type JobOptions } from "./job/define-job.ts";
+export { JobAborted, type AbortCause, type JobContext, type JobLog } from "./job/handler.ts";
+export type { FailedAttempt, Job, Progress } from "./job/job.ts";
+export { Fatal, Gone, RetryAfter, Snooze, type ErrorRecord } from "./job/outcome.ts";
+export type { Backoff } from "./job/retry-policy.ts";
+export { statusOf, type JobState, type JobStatus } from "./job/states.ts";
+export type { HoldfastEvents } from "./metrics/events.ts";
+export type { Logger, OpenOptions, WorkOptions } from "./options.ts";
+export type { Duration } from "./shared/duration.ts";
+export type { Worker } from "./worker/worker.ts";
+export {
+  Closed,
+  DatabaseUnavailable,
+  FolderLocked,
+  FolderUnusable,
+  HoldfastError,
+  KindUnknown,
+  LeaseLost,
+  NotFound,
+  OptionInvalid,
+  PayloadInvalid,
+  SchemaOutdated,
+  SchemaTooNew,
+  StateConflict,
+  TransactionNested,
+  WaitTimeout,
+} from "./errors.ts";

@@ -1,0 +1,33 @@
+// The state machine behind docs/job-states.md. `pending`, `running` and `dead` live in the jobs table; `done` and
+// `cancelled` (and a dead job that was discarded) live in the history.
+
+export const JOB_STATES = ["pending", "running", "done", "dead", "cancelled"] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** What screens and filters speak of, derived from the row. */
+export const JOB_STATUSES = ["scheduled", "ready", "running", "retrying", "done", "dead", "cancelled"] as const;
+export type JobStatus = (typeof JOB_STATUSES)[number];
+
+/** Who may move a job from where to where; every store verb is one of these moves. */
+export const TRANSITIONS = [
+  { from: "pending", to: "running", by: "claim" },
+  { from: "running", to: "done", by: "settle" },
+  { from: "running", to: "pending", by: "settle" },
+  { from: "running", to: "dead", by: "settle" },
+  { from: "running", to: "cancelled", by: "settle" },
+  { from: "running", to: "pending", by: "expire" },
+  { from: "pending", to: "dead", by: "bury" },
+  { from: "pending", to: "cancelled", by: "cancel" },
+  { from: "dead", to: "pending", by: "retry" },
+  { from: "dead", to: "dead", by: "discard" },
+] as const satisfies readonly { from: JobState; to: JobState; by: string }[];
+
+export function isFinal(state: JobState): boolean {
+  return state === "done" || state === "cancelled" || state === "dead";
+}
+
+export function statusOf(job: { state: JobState; attempt: number; runAt: Date }, now: Date): JobStatus {
+  if (job.state !== "pending") return job.state;
+  if (job.attempt > 0) return "retrying";
+  return job.runAt > now ? "scheduled" : "ready";
+}

@@ -1,0 +1,51 @@
+// Every event Holdfast reports, with its fields. docs/events.md lists the same names; a test keeps the two equal.
+// Logs, metrics and screens are listeners; nothing else is told what happens.
+import type { ErrorRecord } from "../job/outcome.ts";
+
+interface JobEvent {
+  jobId: string;
+  kind: string;
+  queue: string;
+}
+
+interface RunEvent extends JobEvent {
+  attempt: number;
+  workerId: string;
+}
+
+export interface HoldfastEvents {
+  "job.enqueued": JobEvent & { created: boolean; conflict: boolean };
+  "job.claimed": RunEvent & { waitedMs: number };
+  "job.done": RunEvent & { durationMs: number };
+  "job.retrying": RunEvent & { durationMs: number; error: ErrorRecord | undefined; runAt: Date };
+  "job.snoozed": RunEvent & { durationMs: number; runAt: Date };
+  "job.released": RunEvent & { durationMs: number };
+  "job.dead": RunEvent & { durationMs: number; error: ErrorRecord | undefined };
+  "job.cancelled": RunEvent & { durationMs: number };
+  /** It ran, and an enqueue with the same coalesce key arrived meanwhile: it runs again. */
+  "job.again": RunEvent & { durationMs: number };
+  /** The run's result was refused, or the lease ran out under it. */
+  "lease.lost": RunEvent;
+  "lease.expired": { jobId: string; kind: string };
+  "worker.started": { workerId: string; kinds: string[]; concurrency: number };
+  "worker.stopped": { workerId: string };
+  /** Something failed that Holdfast goes on after: a lost connection, a chore, a listener. */
+  trouble: { where: string; error: unknown };
+}
+
+export const EVENT_NAMES = [
+  "job.enqueued",
+  "job.claimed",
+  "job.done",
+  "job.retrying",
+  "job.snoozed",
+  "job.released",
+  "job.dead",
+  "job.cancelled",
+  "job.again",
+  "lease.lost",
+  "lease.expired",
+  "worker.started",
+  "worker.stopped",
+  "trouble",
+] as const satisfies readonly (keyof HoldfastEvents)[];

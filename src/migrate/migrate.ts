@@ -1,0 +1,126 @@
+// Brings the schema to this version. Safe when ten processes start at once: one transaction, one advisory lock taken
+// inside it (which also works behind a pooler). Refuses to run old code on a newer schema that says it is breaking.
+import { SchemaOutdated, SchemaTooNew } from "../errors.ts";
+import type { Db, Queryable } from "../db/db.ts";
+import { MIGRATIONS, type Migration } from "./migrations.generated.ts";
+import { quoteSchema } from "../shared/quote-schema.ts";
+
+/** The SQL that would be run from `fromVersion` on, for people who migrate by hand. */
+export function migrationSql(schema: string, fromVersion = 0): string {
+  const pending = MIGRATIONS.filter((migration) => migration.version > fromVersion);
+  return [
+    `create schema if not exists ${quoteSchema(schema)};`,
+    `${inSchema(MIGRATIONS_TABLE, schema)};`,
+    ...pending.map((migration) => `${inSchema(migration.sql, schema)}\n${recordAsText(migration, schema)}`),
+  ].join("\n\n");
+}
+
+export interface MigrationResult {
+  from: number;
+  to: number;
+  applied: string[];
+}
+
+export async function migrate(db: Db, schema: string): Promise<MigrationResult> {
+  const quoted = quoteSchema(schema);
+  const before = await readVersion(db, schema);
+  refuseNewer(before, schema);
+  if (before.version === latestVersion()) return { from: before.version, to: before.version, applied: [] };
+  const lockKey = `holdfast migrate ${schema}`;
+  return await db.transaction(
+    async (tx) => {
+      await tx.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [lockKey]);
+      await createSchema(tx, schema);
+      await tx.query(inSchema(MIGRATIONS_TABLE, schema));
+      const current = await readVersion(tx, schema);
+      refuseNewer(current, schema);
+      const applied: string[] = [];
+      for (const migration of MIGRATIONS) {
+        if (migration.version <= current.version) continue;
+        for (const statement of splitStatements(migration.sql)) await tx.query(inSchema(statement, schema));
+        await tx.query(`insert into ${quoted}.migrations (version, name, breaking) values ($1, $2, $3)`, [
+          migration.version,
+          migration.name,
+          migration.breaking,
+        ]);
+        applied.push(migration.name);
+      }
+      return { from: current.version, to: latestVersion(), applied };
+    },
+    { timeoutMs: 120_000 },
+  );
+}
+
+/** For processes that must not migrate: throws unless the schema is one this version can work with. */
+export async function assertSchema(db: Db, schema: string): Promise<void> {
+  const found = await readVersion(db, schema);
+  refuseNewer(found, schema);
+  if (found.version < latestVersion()) {
+    throw new SchemaOutdated(
+      found.version === 0
+        ? `The database has no Holdfast schema "${schema}".`
+        : `Schema "${schema}" is at version ${found.version}; this code needs ${latestVersion()}.`,
+      "Run `holdfast migrate`, or open with migrate: true.",
+    );
+  }
+}
+
+export function latestVersion(): number {
+  return MIGRATIONS.at(-1)?.version ?? 0;
+}
+
+const MIGRATIONS_TABLE = `create table if not exists :schema.migrations (
+  version integer primary key,
+  name text not null,
+  breaking boolean not null,
+  applied_at timestamptz not null default now()
+)`;
+
+interface FoundVersion {
+  version: number;
+  /** The newest applied migration that older code cannot live with. */
+  breaking: number;
+}
+
+async function readVersion(db: Queryable, schema: string): Promise<FoundVersion> {
+  const found = await db.query<{ found: string | null }>("select to_regclass($1)::text as found", [
+    `${quoteSchema(schema)}.migrations`,
+  ]);
+  if (found.rows[0]?.found == null) return { version: 0, breaking: 0 };
+  const { rows } = await db.query<FoundVersion>(
+    `select coalesce(max(version), 0) as version, coalesce(max(version) filter (where breaking), 0) as breaking
+     from ${quoteSchema(schema)}.migrations`,
+  );
+  return rows[0] ?? { version: 0, breaking: 0 };
+}
+
+function refuseNewer(found: FoundVersion, schema: string): void {
+  if (found.breaking > latestVersion()) {
+    throw new SchemaTooNew(
+      `Schema "${schema}" is at version ${found.version} and version ${found.breaking} broke with older code; this code knows ${latestVersion()}.`,
+      "Upgrade the holdfast package in this process before starting it.",
+    );
+  }
+}
+
+/** `create schema if not exists` needs the right to create one even when it is there already: look first. */
+async function createSchema(tx: Queryable, schema: string): Promise<void> {
+  const { rows } = await tx.query("select 1 from pg_namespace where nspname = $1", [schema]);
+  if (rows.length === 0) await tx.query(`create schema if not exists ${quoteSchema(schema)}`);
+}
+
+function inSchema(sql: string, schema: string): string {
+  const quoted = quoteSchema(schema);
+  return sql.replaceAll(":schema", () => quoted);
+}
+
+/** Migrations hold plain statements; a semicolon at a line's end closes one. Function bodies must stay on their line. */
+function splitStatements(sql: string): string[] {
+  return sql
+    .split(/;[ \t]*(?:\n|$)/)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement.replaceAll(/--[^\n]*/g, "").trim() !== "");
+}
+
+const recordAsText = (migration: Migration, schema: string): string =>
+  `insert into ${quoteSchema(schema)}.migrations (version, name, breaking) values (${migration.version}, '${migration.name}', ${migration.breaking});`;

@@ -1,0 +1,51 @@
+// open(options): picks the database, brings the schema up to date, builds the client.
+import { type Holdfast, makeClient } from "./client/client.ts";
+import type { Db } from "./db/db.ts";
+import { openEmbedded } from "./db/embedded.ts";
+import { watchHealth } from "./db/health.ts";
+import { openPostgres } from "./db/postgres.ts";
+import type { HoldfastEvents } from "./metrics/events.ts";
+import { assertSchema, migrate } from "./migrate/migrate.ts";
+import { type OpenOptions, type ResolvedOptions, resolveOpenOptions } from "./options.ts";
+import { makeEmitter } from "./shared/emitter.ts";
+import { expireEverything } from "./store/janitor/expire-leases.ts";
+import { makePartitions } from "./store/janitor/partitions.ts";
+import { makeStore } from "./store/sql.ts";
+
+export async function open(given: OpenOptions = {}): Promise<Holdfast> {
+  const options = resolveOpenOptions(given);
+  const events = makeEmitter<HoldfastEvents>((error) => options.log.error("An event listener failed", { error }));
+  events.on("trouble", ({ where, error }) => options.log.warn(`Trouble in ${where}`, { error }));
+  const { db, seenForMs } = watchHealth(
+    await openDatabase(options, (error) => events.emit("trouble", { where: "database", error })),
+  );
+  try {
+    if (options.migrate) await migrate(db, options.schema);
+    else await assertSchema(db, options.schema);
+    const store = makeStore(db, options.schema);
+    await makePartitions(store);
+    // One process has the folder, and it is this one: whoever held these leases is gone.
+    if (db.tier === "embedded") await expireEverything(store);
+    return makeClient({ db, store, options, events, seenForMs });
+  } catch (error) {
+    await db.close();
+    throw error;
+  }
+}
+
+function openDatabase(options: ResolvedOptions, onTrouble: (error: unknown) => void): Promise<Db> {
+  const { place, callTimeoutMs } = options;
+  switch (place.tier) {
+    case "server":
+      return openPostgres({
+        url: place.url,
+        poolSize: options.poolSize,
+        statementTimeoutMs: callTimeoutMs,
+        onTrouble,
+      });
+    case "embedded":
+      return openEmbedded({ folder: place.folder }, { onTrouble });
+    case "memory":
+      return openEmbedded({ memory: true }, { onTrouble });
+  }
+}

@@ -1,0 +1,148 @@
+// Every option of open() and work(), resolved once, checked once, frozen. Nothing downstream has a default of its own.
+import { OptionInvalid } from "./errors.ts";
+import { durationMs, retentionMs, type Duration } from "./shared/duration.ts";
+import { refuseUnknown } from "./shared/refuse-unknown.ts";
+
+export interface OpenOptions {
+  /**
+   * `postgres://…` for a server. Nothing: embedded, in `data`. `"memory:"`: embedded, gone at close, for tests.
+   * `"embedded:"`, or `"embedded:./folder"`: the embedded tier by name.
+   */
+  database?: string | undefined;
+  /** The embedded tier's folder. */
+  data?: string;
+  schema?: string;
+  /** Bring the schema up to date at open. */
+  migrate?: boolean;
+  /** Connections in the pool (server tier). */
+  poolSize?: number;
+  /** How long one call to the database may take before it fails. */
+  callTimeout?: Duration;
+  /** How long cancelled and discarded jobs stay readable. */
+  keepEnded?: Duration | "forever";
+  /** Receives what Holdfast has to say; the default says nothing. */
+  log?: Logger;
+}
+
+export interface Logger {
+  debug(message: string, fields?: object): void;
+  info(message: string, fields?: object): void;
+  warn(message: string, fields?: object): void;
+  error(message: string, fields?: object): void;
+}
+
+export type Place = { tier: "server"; url: string } | { tier: "embedded"; folder: string } | { tier: "memory" };
+
+export interface ResolvedOptions {
+  place: Place;
+  schema: string;
+  migrate: boolean;
+  poolSize: number;
+  callTimeoutMs: number;
+  keepEndedMs: number | null;
+  log: Logger;
+}
+
+export const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+export const OPEN_DEFAULTS = {
+  data: "./.holdfast",
+  schema: "holdfast",
+  migrate: true,
+  poolSize: 10,
+  callTimeout: "10s",
+  keepEnded: "168h",
+  log: SILENT,
+} as const satisfies OpenOptions;
+
+const OPEN_KNOWN = ["database", "data", "schema", "migrate", "poolSize", "callTimeout", "keepEnded", "log"];
+
+export function resolveOpenOptions(given: OpenOptions): ResolvedOptions {
+  refuseUnknown("open()", given, OPEN_KNOWN);
+  const options = { ...OPEN_DEFAULTS, ...defined(given) };
+  return Object.freeze({
+    place: resolvePlace(options.database, options.data),
+    schema: options.schema,
+    migrate: flag("open().migrate", options.migrate),
+    poolSize: count("open().poolSize", options.poolSize, 2, 1_000),
+    callTimeoutMs: atLeast("open().callTimeout", durationMs("open().callTimeout", options.callTimeout), 100),
+    keepEndedMs: retentionMs("open().keepEnded", options.keepEnded),
+    log: options.log,
+  });
+}
+
+function resolvePlace(database: unknown, data: string): Place {
+  if (database === undefined || database === "" || database === "embedded:") return { tier: "embedded", folder: data };
+  if (typeof database === "string") {
+    if (database === "memory:") return { tier: "memory" };
+    if (database.startsWith("embedded:")) return { tier: "embedded", folder: database.slice("embedded:".length) };
+    if (/^postgres(ql)?:\/\//.test(database)) return { tier: "server", url: database };
+  }
+  throw new OptionInvalid(
+    "open().database is not a database URL.",
+    'Give postgres://user:password@host:5432/name, "memory:", "embedded:./folder", or nothing for ./.holdfast.',
+  );
+}
+
+export interface WorkOptions {
+  /** How many jobs run at once in this worker. */
+  concurrency?: number;
+  /** The longest pause between two looks for work when nothing wakes the worker. */
+  poll?: Duration;
+  /** How long stop() waits for running jobs before it aborts their signals. */
+  grace?: Duration;
+  /** How long stop() waits after that before it gives the jobs back. */
+  abortGrace?: Duration;
+  /** How people recognise this worker. */
+  name?: string;
+}
+
+export interface ResolvedWorkOptions {
+  concurrency: number;
+  pollMs: number;
+  graceMs: number;
+  abortMs: number;
+  name: string;
+}
+
+export const WORK_DEFAULTS = {
+  concurrency: 10,
+  poll: "1s",
+  grace: "25s",
+  abortGrace: "3s",
+  name: "worker",
+} as const satisfies WorkOptions;
+
+export function resolveWorkOptions(given: WorkOptions): ResolvedWorkOptions {
+  refuseUnknown("work()", given, Object.keys(WORK_DEFAULTS));
+  const options = { ...WORK_DEFAULTS, ...defined(given) };
+  return Object.freeze({
+    concurrency: count("work().concurrency", options.concurrency, 1, 10_000),
+    pollMs: atLeast("work().poll", durationMs("work().poll", options.poll), 10),
+    graceMs: durationMs("work().grace", options.grace),
+    abortMs: durationMs("work().abortGrace", options.abortGrace),
+    name: options.name,
+  });
+}
+
+/** An option given as undefined is an option not given. */
+function defined<T extends object>(given: T): T {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
+}
+
+function count(name: string, value: unknown, least: number, most: number): number {
+  if (!Number.isInteger(value) || (value as number) < least || (value as number) > most) {
+    throw new OptionInvalid(`${name} is ${String(value)}.`, `Give a whole number from ${least} to ${most}.`);
+  }
+  return value as number;
+}
+
+function flag(name: string, value: unknown): boolean {
+  if (typeof value !== "boolean") throw new OptionInvalid(`${name} is ${String(value)}.`, "Give true or false.");
+  return value;
+}
+
+function atLeast(name: string, ms: number, least: number): number {
+  if (ms < least) throw new OptionInvalid(`${name} is ${ms} ms.`, `Give at least "${least}ms".`);
+  return ms;
+}

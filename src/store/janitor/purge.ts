@@ -1,0 +1,64 @@
+// Removes finished jobs whose retention is over, and keys whose life is. Each call is one bounded statement; the caller
+// repeats while it is worth it. A purge of jobs never touches the ledger of keys.
+import { historyName } from "./partitions.ts";
+import { sql, type Statement, type Store } from "../sql.ts";
+
+const PURGE_EARLY = sql`
+with due as materialized (
+  select id, finished_at from :schema.job_history
+  where purge_early and purge_at < :schema.clock()
+  order by purge_at limit $1 for update skip locked
+)
+delete from :schema.job_history h using due d where h.id = d.id and h.finished_at = d.finished_at`;
+
+const PURGE_KEYS = sql`
+with due as materialized (
+  select k.kind, k.key from :schema.job_keys k
+  where k.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = k.job_id)
+  order by k.expires_at limit $1 for update of k skip locked
+)
+delete from :schema.job_keys k using due d where k.kind = d.kind and k.key = d.key`;
+
+/** Finished jobs that go before their day's partition does. */
+export async function purgeEarly(store: Store, limit: number): Promise<number> {
+  return (await store.query(PURGE_EARLY, [limit])).rowCount;
+}
+
+/** Keys past their life whose job is neither live nor dead. */
+export async function purgeKeys(store: Store, limit: number): Promise<number> {
+  return (await store.query(PURGE_KEYS, [limit])).rowCount;
+}
+
+const EXPIRED_PARTITIONS = sql`
+select c.relname as name
+from pg_inherits i join pg_class c on c.oid = i.inhrelid
+where i.inhparent = $1::text::regclass and c.relname ~ '^job_history_[0-9]{8}$'
+  and to_date(right(c.relname, 8), 'YYYYMMDD') < (:schema.clock() at time zone 'UTC')::date - 1
+order by c.relname`;
+
+const leaf = (name: string, text: string): Statement => ({
+  textIn: (quotedSchema) =>
+    text.replaceAll(":leaf", () => `${quotedSchema}."${name}"`).replaceAll(":schema", () => quotedSchema),
+});
+
+/** Drops whole days whose every job is past its retention. Returns the names of what it dropped. */
+export async function dropExpiredPartitions(store: Store): Promise<string[]> {
+  const { rows } = await store.query<{ name: string }>(EXPIRED_PARTITIONS, [historyName(store)]);
+  const dropped: string[] = [];
+  for (const { name } of rows) {
+    const kept = await store.query(
+      leaf(name, "select 1 from :leaf where purge_at is null or purge_at > :schema.clock() limit 1"),
+    );
+    if (kept.rows.length > 0) continue;
+    // Detaching needs a short exclusive lock on the parent: rather give up and come back than make settles wait.
+    await store.transaction(async (tx) => {
+      await tx.query(leaf(name, "set local lock_timeout = '100ms'"));
+      await tx.query(leaf(name, "alter table :schema.job_history detach partition :leaf"));
+      await tx.query(leaf(name, "drop table :leaf"));
+    });
+    dropped.push(name);
+  }
+  return dropped;
+}
+
+export const PURGE_STATEMENTS: Record<string, Statement> = { PURGE_EARLY, PURGE_KEYS };

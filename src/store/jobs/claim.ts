@@ -1,0 +1,177 @@
+// Takes jobs: pending → running, under one token, with one lease row per lease duration. No index entry is written,
+// and the commit does not wait for the disk: a claim that Postgres forgets in a crash is simply claimable again.
+//
+// Four ways to choose, one way to take. A lane is (kind, rank); its watermark says where the last claim began, so that
+// the dead entries before it are not walked again. What lies behind a watermark is found by store/jobs/look.ts and
+// taken by id.
+import type { ErrorRecord } from "../../job/outcome.ts";
+import { asMicros, fromMicros, sql, type Statement, type Store } from "../sql.ts";
+
+export interface ClaimedJob {
+  id: string;
+  kind: string;
+  queue: string;
+  payload: unknown;
+  attempt: number;
+  max_attempts: number;
+  claim_count: number;
+  rank: number;
+  key: string | null;
+  group_key: string | null;
+  last_error: ErrorRecord | null;
+  run_us: string;
+  created_us: string;
+  /** How long it had been due. */
+  lag_ms: number;
+}
+
+export interface Holder {
+  token: string;
+  workerId: string;
+  /** kind → lease, as JSON text: [{"kind","lease_ms"}]. */
+  leases: string;
+}
+
+export interface LanePosition {
+  kind: string;
+  rank: number;
+  fromUs: string;
+  fromId: string;
+}
+
+const ASYNC_COMMIT = `cfg as materialized (select set_config('synchronous_commit', 'off', true))`;
+
+const take = (alone: string): string => `
+claimed as (
+  update :schema.jobs j set state = 'running', token = $1::bigint, attempt = j.attempt + 1,
+    claim_count = j.claim_count + 1, started_at = :schema.clock()
+  where j.ctid = any(array(select ctid from picked))
+  returning j.id, j.kind, j.queue, j.payload, j.attempt, j.max_attempts, j.claim_count, j.rank, j.key, j.group_key,
+    j.last_error, j.run_at, j.created_at
+),
+leased as (
+  insert into :schema.leases (token, lease_ms, expires_at, worker_id, alone, job_ids)
+  select $1::bigint, l.lease_ms, :schema.clock() + l.lease_ms * interval '1 millisecond', $2::uuid, ${alone},
+    array_agg(c.id)
+  from claimed c join jsonb_to_recordset($3::text::jsonb) as l (kind text, lease_ms integer) on l.kind = c.kind
+  group by l.lease_ms
+)
+select id, kind, queue, payload, attempt, max_attempts, claim_count, rank, key, group_key, last_error,
+  ${asMicros("run_at")} as run_us, ${asMicros("created_at")} as created_us,
+  (extract(epoch from :schema.clock() - run_at) * 1000)::double precision as lag_ms
+from claimed`;
+
+const CLAIM_LANE = sql`
+with ${ASYNC_COMMIT},
+picked as materialized (
+  select j.ctid from cfg, :schema.jobs j
+  where j.hold = 0 and j.kind = $4 and j.rank = $5::smallint and j.run_at <= :schema.clock()
+    and (j.run_at, j.id) >= (${fromMicros("$6::bigint")}, $7::uuid) and j.state = 'pending'
+  order by j.run_at, j.id limit $8 for update of j skip locked
+),
+${take("false")}`;
+
+// Several lanes: the best of all of them are chosen first, without locks, then taken; what another worker took in
+// between is left out, and the next claim finds what comes after it.
+const CLAIM_LANES = sql`
+with ${ASYNC_COMMIT},
+best as materialized (
+  select c.ctid from cfg,
+    jsonb_to_recordset($4::text::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+    cross join lateral (
+      select j.ctid, j.rank, j.run_at, j.id from :schema.jobs j
+      where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
+        and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
+      order by j.run_at, j.id limit $5
+    ) c
+  order by c.rank, c.run_at, c.id limit $6
+),
+picked as materialized (
+  select j.ctid from :schema.jobs j
+  where j.ctid = any(array(select ctid from best)) and j.state = 'pending' and j.hold = 0
+  for update of j skip locked
+),
+${take("false")}`;
+
+const CLAIM_IDS = sql`
+with ${ASYNC_COMMIT},
+picked as materialized (
+  select j.ctid from cfg, :schema.jobs j
+  where j.id = any($4::uuid[]) and j.kind = any($5::text[]) and j.hold = 0 and j.state = 'pending'
+    and j.run_at <= :schema.clock()
+  order by j.rank, j.run_at, j.id limit $6 for update of j skip locked
+),
+${take("false")}`;
+
+const CLAIM_SUSPECT = sql`
+with ${ASYNC_COMMIT},
+picked as materialized (
+  select j.ctid from cfg, :schema.jobs j
+  where j.hold = 2 and j.kind = any($4::text[]) and j.state = 'pending' and j.run_at <= :schema.clock()
+    and ($5::boolean or j.run_at < :schema.clock() - interval '5 minutes')
+  order by j.run_at limit 1 for update of j skip locked
+),
+${take("$5::boolean")}`;
+
+const CLAIMED_BY_TOKEN = sql`
+select id, kind, queue, payload, attempt, max_attempts, claim_count, rank, key, group_key, last_error,
+  ${asMicros("run_at")} as run_us, ${asMicros("created_at")} as created_us, 0::double precision as lag_ms
+from :schema.jobs j
+where j.id in (select unnest(l.job_ids) from :schema.leases l where l.token = $1::bigint)
+  and j.token = $1::bigint and j.state = 'running'`;
+
+const held = (holder: Holder): unknown[] => [holder.token, holder.workerId, holder.leases];
+
+export async function claimLane(
+  store: Store,
+  holder: Holder,
+  lane: LanePosition,
+  limit: number,
+): Promise<ClaimedJob[]> {
+  const values = [...held(holder), lane.kind, lane.rank, lane.fromUs, lane.fromId, limit];
+  return (await store.query<ClaimedJob>(CLAIM_LANE, values)).rows;
+}
+
+/** `perLane` bounds how many of each lane compete; it is at least what a fair share would be. */
+export async function claimLanes(
+  store: Store,
+  holder: Holder,
+  lanes: readonly LanePosition[],
+  perLane: number,
+  limit: number,
+): Promise<ClaimedJob[]> {
+  const rows = lanes.map((lane) => ({
+    kind: lane.kind,
+    rank: lane.rank,
+    from_us: lane.fromUs,
+    from_id: lane.fromId,
+  }));
+  return (await store.query<ClaimedJob>(CLAIM_LANES, [...held(holder), JSON.stringify(rows), perLane, limit])).rows;
+}
+
+export async function claimIds(
+  store: Store,
+  holder: Holder,
+  ids: readonly string[],
+  kinds: readonly string[],
+  limit: number,
+): Promise<ClaimedJob[]> {
+  return (await store.query<ClaimedJob>(CLAIM_IDS, [...held(holder), ids, kinds, limit])).rows;
+}
+
+/** One suspect. `alone`: the process runs nothing else, so that a crash would be this job's own. */
+export async function claimSuspect(
+  store: Store,
+  holder: Holder,
+  kinds: readonly string[],
+  alone: boolean,
+): Promise<ClaimedJob[]> {
+  return (await store.query<ClaimedJob>(CLAIM_SUSPECT, [...held(holder), kinds, alone])).rows;
+}
+
+/** What a claim took whose reply was lost. */
+export async function claimedByToken(store: Store, token: string): Promise<ClaimedJob[]> {
+  return (await store.query<ClaimedJob>(CLAIMED_BY_TOKEN, [token])).rows;
+}
+
+export const CLAIM_STATEMENTS: Record<string, Statement> = { CLAIM_LANE, CLAIM_LANES, CLAIM_IDS, CLAIM_SUSPECT };

@@ -1,0 +1,174 @@
+// Accepts jobs. One text parameter, used once: that is what every driver and query builder hands on unchanged, so the
+// same two statements also run inside a caller's own transaction.
+//
+// `insertPlain` is the hot one: no key, no group, no coalescing. `insertSpecial` does all three in one commit.
+import { type Statement, type Store, sql } from "../sql.ts";
+
+export interface NewJob {
+  id: string;
+  kind: string;
+  queue: string;
+  /** -priority. */
+  rank: number;
+  attempts: number;
+  /** JSON text. */
+  payload: string;
+  runAt?: string | undefined;
+  delayMs?: number | undefined;
+  key?: string | undefined;
+  /** null: for ever. */
+  keepKeyMs?: number | null | undefined;
+  coalesceKey?: string | undefined;
+  group?: string | undefined;
+  onDead?: string | undefined;
+  headers?: string | undefined;
+}
+
+export interface Inserted {
+  id: string;
+  created: boolean;
+  /** Same key, other payload: the first one stays. */
+  conflict: boolean;
+  coalesced: boolean;
+}
+
+const DUE = `coalesce(r.run_at, :schema.clock() + coalesce(r.delay_ms, 0) * interval '1 millisecond')`;
+
+const INSERT_PLAIN = sql`
+insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload, on_dead, headers)
+select r.id, r.kind, r.queue, r.rank, ${DUE}, :schema.clock(), r.max_attempts, r.payload, r.on_dead, r.headers
+from jsonb_to_recordset($1::text::jsonb) as r (
+  id uuid, kind text, queue text, rank smallint, max_attempts integer, payload jsonb,
+  run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb)`;
+
+// The lock timeout is for this statement's own transaction: somebody else's open transaction with the same key or
+// group must not stall the callers that share this statement. Inside a caller's transaction it is left alone.
+const INSERT_SPECIAL = sql`
+with input as materialized (select $1::text::jsonb as doc),
+guard as materialized (
+  select case when doc ->> 'lock_timeout' is not null
+    then set_config('lock_timeout', doc ->> 'lock_timeout', true) end as set
+  from input
+),
+r as materialized (
+  select r.*, md5(r.payload::text)::uuid as payload_hash,
+    ${DUE} as due_at
+  from guard, input, jsonb_to_recordset(doc -> 'rows') as r (
+    n integer, id uuid, kind text, queue text, rank smallint, max_attempts integer, payload jsonb,
+    run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb,
+    key text, keep_key_ms bigint, coalesce_key text, group_key text)
+),
+k as (
+  insert into :schema.job_keys as l (kind, key, job_id, payload_hash, created_at, expires_at)
+  select distinct on (kind, key) kind, key, id, payload_hash, :schema.clock(),
+    :schema.clock() + keep_key_ms * interval '1 millisecond'
+  from r where key is not null order by kind, key, n
+  on conflict (kind, key) do update set
+    (job_id, payload_hash, created_at, expires_at) = (
+      select x.job_id, x.payload_hash, x.created_at, x.expires_at
+      from (values
+        (true, excluded.job_id, excluded.payload_hash, excluded.created_at, excluded.expires_at),
+        (false, l.job_id, l.payload_hash, l.created_at, l.expires_at)
+      ) as x (is_new, job_id, payload_hash, created_at, expires_at)
+      where x.is_new = (
+        l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id)
+      ) is true)
+  returning l.kind, l.key, l.job_id, l.payload_hash
+),
+fresh as materialized (
+  select r.* from r left join k on k.kind = r.kind and k.key = r.key
+  where r.key is null or k.job_id = r.id
+),
+g as (
+  insert into :schema.job_groups as l (name, head, tail)
+  select group_key, (array_agg(id order by n))[1], count(*) from fresh where group_key is not null
+  group by group_key order by group_key
+  on conflict (name) do update set tail = l.tail + excluded.tail, head = coalesce(l.head, excluded.head)
+  returning l.name, l.head, l.tail
+),
+i as (
+  insert into :schema.jobs as l (id, kind, queue, rank, run_at, created_at, max_attempts, payload, on_dead, headers,
+    key, coalesce_key, group_key, group_seq, hold)
+  select f.id, f.kind, f.queue, f.rank, f.due_at, :schema.clock(), f.max_attempts, f.payload, f.on_dead, f.headers,
+    f.key, f.coalesce_key, f.group_key,
+    g.tail - count(*) over (partition by f.group_key) + row_number() over (partition by f.group_key order by f.n),
+    case when f.group_key is null or g.head = f.id then 0 else 1 end
+  from fresh f left join g on g.name = f.group_key
+  order by f.kind, f.coalesce_key, f.n
+  on conflict (kind, coalesce_key) where coalesce_key is not null and hold <> 3 do update set
+    payload = case when l.state = 'running' then l.payload else excluded.payload end,
+    rerun = case when l.state = 'running' then excluded.payload end,
+    attempt = case when l.state = 'running' then l.attempt else 0 end,
+    run_at = case when l.state = 'running' then l.run_at else least(l.run_at, excluded.run_at) end
+  returning l.id, l.kind, l.coalesce_key
+)
+select r.n, coalesce(k.job_id, c.id, r.id) as id,
+  (coalesce(k.job_id, c.id, r.id) = r.id) as created,
+  (k.job_id is not null and k.job_id <> r.id and k.payload_hash <> r.payload_hash) as conflict,
+  (c.id is not null and c.id <> r.id) as coalesced
+from r
+left join k on k.kind = r.kind and k.key = r.key
+left join i c on r.coalesce_key is not null and c.kind = r.kind and c.coalesce_key = r.coalesce_key
+order by r.n`;
+
+const FIND_EXISTING = sql`
+select id from :schema.jobs where id = any($1::uuid[])
+union
+select id from :schema.job_history where id = any($1::uuid[])`;
+
+function isSpecial(job: NewJob): boolean {
+  return job.key !== undefined || job.group !== undefined || job.coalesceKey !== undefined;
+}
+
+/** Field by field, because payload, on_dead and headers are JSON text already. */
+function asJson(job: NewJob, index: number): string {
+  let text = `{"id":"${job.id}","kind":${JSON.stringify(job.kind)},"queue":${JSON.stringify(job.queue)},"rank":${job.rank},"max_attempts":${job.attempts},"payload":${job.payload}`;
+  if (job.runAt !== undefined) text += `,"run_at":${JSON.stringify(job.runAt)}`;
+  if (job.delayMs !== undefined) text += `,"delay_ms":${job.delayMs}`;
+  if (job.onDead !== undefined) text += `,"on_dead":${job.onDead}`;
+  if (job.headers !== undefined) text += `,"headers":${job.headers}`;
+  if (isSpecial(job)) {
+    text += `,"n":${index}`;
+    if (job.key !== undefined) {
+      text += `,"key":${JSON.stringify(job.key)}`;
+      if (typeof job.keepKeyMs === "number") text += `,"keep_key_ms":${job.keepKeyMs}`;
+    }
+    if (job.coalesceKey !== undefined) text += `,"coalesce_key":${JSON.stringify(job.coalesceKey)}`;
+    if (job.group !== undefined) text += `,"group_key":${JSON.stringify(job.group)}`;
+  }
+  return `${text}}`;
+}
+
+export async function insertPlain(store: Store, jobs: readonly NewJob[]): Promise<Inserted[]> {
+  await store.query(INSERT_PLAIN, [`[${jobs.map(asJson).join(",")}]`]);
+  return jobs.map((job) => ({ id: job.id, created: true, conflict: false, coalesced: false }));
+}
+
+/** At most one row per coalesce key in one call: the caller sees to that. */
+export async function insertSpecial(
+  store: Store,
+  jobs: readonly NewJob[],
+  lockTimeoutMs: number | null,
+): Promise<Inserted[]> {
+  // A job without any of the three may share the statement with ones that have them: it still needs its place.
+  const rows = jobs.map((job, index) =>
+    isSpecial(job) ? asJson(job, index) : `${asJson(job, index).slice(0, -1)},"n":${index}}`,
+  );
+  const timeout = lockTimeoutMs === null ? "" : `"lock_timeout":"${lockTimeoutMs}",`;
+  const { rows: inserted } = await store.query<Inserted & { n: number }>(INSERT_SPECIAL, [
+    `{${timeout}"rows":[${rows.join(",")}]}`,
+  ]);
+  return inserted.map(({ id, created, conflict, coalesced }) => ({ id, created, conflict, coalesced }));
+}
+
+export function insertJobs(store: Store, jobs: readonly NewJob[], lockTimeoutMs: number | null): Promise<Inserted[]> {
+  return jobs.some(isSpecial) ? insertSpecial(store, jobs, lockTimeoutMs) : insertPlain(store, jobs);
+}
+
+/** Which of these ids are there already, live or finished: asked before an enqueue is sent again. */
+export async function findExisting(store: Store, ids: readonly string[]): Promise<Set<string>> {
+  const { rows } = await store.query<{ id: string }>(FIND_EXISTING, [ids]);
+  return new Set(rows.map((row) => row.id));
+}
+
+export const HOT_STATEMENTS: Record<string, Statement> = { INSERT_PLAIN };

@@ -1,0 +1,85 @@
+// Looks for work without taking any: no locks, no writes.
+//
+// `lookAhead` is cheap however much lies dead behind the watermarks: which lanes have something due, when the next
+// thing is due, ranks nobody has seen yet, suspects. `lookBack` finds what landed behind a watermark (a late commit, a
+// release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
+import { asMicros, fromMicros, sql, type Statement, type Store } from "../sql.ts";
+import type { LanePosition } from "./claim.ts";
+
+export interface Sight {
+  what: "lane" | "new" | "suspect";
+  kind: string;
+  rank: number;
+  id: string | null;
+  run_us: string | null;
+  /** Milliseconds until it is due; zero or less: now. */
+  due_ms: number;
+}
+
+/** Ranks strictly between lo and hi that no lane covers. */
+export interface Gap {
+  kind: string;
+  lo: number;
+  hi: number;
+}
+
+const DUE_MS = `(extract(epoch from j.run_at - :schema.clock()) * 1000)::double precision`;
+
+const LOOK_AHEAD = sql`
+with lanes as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+),
+gaps as materialized (
+  select * from jsonb_to_recordset($2::text::jsonb) as g (kind text, lo smallint, hi smallint)
+)
+select 'lane' as what, l.kind, l.rank, j.id, ${asMicros("j.run_at")} as run_us, ${DUE_MS} as due_ms
+from lanes l cross join lateral (
+  select j.id, j.run_at from :schema.jobs j
+  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank
+    and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
+  order by j.run_at, j.id limit 1
+) j
+union all
+select 'new', g.kind, j.rank, j.id, ${asMicros("j.run_at")}, ${DUE_MS}
+from gaps g cross join lateral (
+  select j.rank, j.id, j.run_at from :schema.jobs j
+  where j.hold = 0 and j.kind = g.kind and j.rank > g.lo and j.rank < g.hi
+  order by j.rank, j.run_at, j.id limit 1
+) j
+union all
+select 'suspect', j.kind, 0, j.id, ${asMicros("j.run_at")}, ${DUE_MS}
+from unnest($3::text[]) as k (kind) cross join lateral (
+  select j.kind, j.id, j.run_at from :schema.jobs j
+  where j.hold = 2 and j.kind = k.kind and j.state = 'pending' order by j.run_at limit 1
+) j`;
+
+const LOOK_BACK = sql`
+select j.id from jsonb_to_recordset($1::text::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+cross join lateral (
+  select j.id, j.rank, j.run_at from :schema.jobs j
+  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
+    and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
+  order by j.run_at, j.id limit $2
+) j
+order by j.rank, j.run_at, j.id limit $2`;
+
+const lanesJson = (lanes: readonly LanePosition[]): string =>
+  JSON.stringify(
+    lanes.map((lane) => ({ kind: lane.kind, rank: lane.rank, from_us: lane.fromUs, from_id: lane.fromId })),
+  );
+
+export async function lookAhead(
+  store: Store,
+  lanes: readonly LanePosition[],
+  gaps: readonly Gap[],
+  kinds: readonly string[],
+): Promise<Sight[]> {
+  return (await store.query<Sight>(LOOK_AHEAD, [lanesJson(lanes), JSON.stringify(gaps), kinds])).rows;
+}
+
+export async function lookBack(store: Store, lanes: readonly LanePosition[], limit: number): Promise<string[]> {
+  const { rows } = await store.query<{ id: string }>(LOOK_BACK, [lanesJson(lanes), limit]);
+  return rows.map((row) => row.id);
+}
+
+export const LOOK_STATEMENTS: Record<string, Statement> = { LOOK_AHEAD, LOOK_BACK };

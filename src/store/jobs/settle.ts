@@ -1,0 +1,229 @@
+// Writes how runs ended. Every row is guarded by (id, token, running): a run that lost its lease changes nothing.
+//
+// `settleDone` is the hot path: success, no group, no coalesced rerun; the row moves to the history. `settleRuns`
+// decides everything else in one statement, and admits the next of a group in the same commit. Both skip what they
+// may not or cannot touch now; `whyNotSettled` tells locked from settled-already from lost.
+import type { ErrorRecord } from "../../job/outcome.ts";
+import type { LeaseId } from "./beat.ts";
+import { sql, sqlUuidv7, type Statement, type Store } from "../sql.ts";
+
+export interface DoneRun {
+  id: string;
+  token: string;
+  /** JSON text, or undefined for none. */
+  result?: string | undefined;
+  /** null: for ever. */
+  keepMs: number | null;
+}
+
+export interface EndedRun extends DoneRun {
+  outcome: "done" | "retry" | "dead" | "snooze" | "release" | "cancelled";
+  delayMs: number;
+  error?: ErrorRecord | undefined;
+  group: string | null;
+}
+
+export type Verdict = "done" | "again" | "retry" | "snooze" | "release" | "dead" | "cancelled";
+export interface SettledRun {
+  id: string;
+  token: string;
+  verdict: Verdict;
+  runAt: Date;
+}
+
+const SHORT_KEEP_MS = 6 * 86_400_000;
+export const HISTORY_TARGET = `:schema.job_history (id, finished_at, created_at, run_at, started_at, purge_at, purge_early, token,
+    attempt, max_attempts, claim_count, rank, state, kind, queue, payload, result, key, coalesce_key, group_key,
+    last_error, progress, headers)`;
+export const PURGE_AT = (keep: string): string =>
+  `:schema.clock() + ${keep} * interval '1 millisecond', coalesce(${keep} < ${SHORT_KEEP_MS}, false)`;
+
+const LOCK_TIMEOUT = `set_config('lock_timeout', '100ms', true)`;
+
+const SETTLE_DONE = sql`
+with guard as materialized (select ${LOCK_TIMEOUT}),
+s as materialized (
+  select s.* from guard, jsonb_to_recordset($1::text::jsonb) as s (id uuid, token bigint, result jsonb, keep_ms bigint)
+),
+gone as (
+  delete from :schema.jobs j using s
+  where j.id = s.id and j.token = s.token and j.state = 'running' and j.rerun is null and j.group_key is null
+  returning j.*, s.result, s.keep_ms
+),
+released as (
+  delete from :schema.leases l using jsonb_to_recordset($2::text::jsonb) as d (token bigint, lease_ms integer)
+  where l.token = d.token and l.lease_ms = d.lease_ms
+    -- A run that is not done yet still needs its lease.
+    and (select count(*) from gone) = (select count(*) from s)
+)
+insert into ${HISTORY_TARGET}
+select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("keep_ms")}, token,
+  attempt, max_attempts, claim_count, rank, 'done', kind, queue, payload, result, key, coalesce_key, null,
+  null, progress, headers
+from gone
+returning id`;
+
+/** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
+export const CONSEQUENCES = `
+tries as (
+  insert into :schema.attempts (job_id, claim_count, attempt, started_at, failed_at, outcome, error)
+  select id, claim_count, attempt, started_at, :schema.clock(), verdict, error from decided
+  where charged
+  on conflict do nothing
+),
+ended as (
+  delete from :schema.jobs j using decided d
+  where j.id = d.id and d.verdict in ('done', 'cancelled')
+  returning j.*, d.verdict, d.result, d.keep_ms, d.error
+),
+archived as (
+  insert into ${HISTORY_TARGET}
+  select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("keep_ms")}, token,
+    attempt, max_attempts, claim_count, rank, verdict::text::${":schema"}.job_state, kind, queue, payload, result, key,
+    coalesce_key, group_key, case when verdict = 'done' then error else coalesce(error, last_error) end, progress, headers
+  from ended
+),
+buried as (
+  update :schema.jobs j set state = 'dead', hold = 3, last_error = coalesce(d.error, j.last_error),
+    cancel_requested_at = null
+  from decided d where j.id = d.id and d.verdict = 'dead'
+),
+followed as (
+  insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
+  select ${sqlUuidv7}, d.on_dead ->> 'kind', coalesce(d.on_dead ->> 'queue', d.queue), 0, :schema.clock(),
+    :schema.clock(), coalesce((d.on_dead ->> 'attempts')::integer, 5),
+    jsonb_build_object('job', jsonb_build_object('id', d.id, 'kind', d.kind, 'payload', d.payload,
+      'error', coalesce(d.error, d.last_error), 'attempt', d.attempt), 'payload', d.on_dead -> 'payload')
+  from decided d where d.verdict = 'dead' and d.on_dead is not null
+),
+freed as (
+  select distinct d.group_key from decided d
+  join :schema.job_groups g on g.name = d.group_key and g.head = d.id
+  where d.verdict in ('done', 'cancelled', 'dead')
+),
+heirs as (
+  select f.group_key, h.id from freed f left join lateral (
+    select j.id from :schema.jobs j
+    where j.group_key = f.group_key and j.hold = 1 and j.state = 'pending'
+      and j.id not in (select id from decided)
+    order by j.group_seq limit 1
+  ) h on true
+),
+admitted as (
+  update :schema.jobs j set hold = 0 from heirs h where j.id = h.id
+),
+passed_on as (
+  update :schema.job_groups g set head = h.id from heirs h where g.name = h.group_key and h.id is not null
+),
+emptied as (
+  delete from :schema.job_groups g using heirs h where g.name = h.group_key and h.id is null
+)`;
+
+const SETTLE_RUNS = sql`
+with s as materialized (
+  select * from jsonb_to_recordset($1::text::jsonb) as s (
+    id uuid, token bigint, outcome text, delay_ms bigint, error jsonb, result jsonb, keep_ms bigint)
+),
+mine as materialized (
+  select j.*, s.outcome, s.delay_ms, s.error, s.result, s.keep_ms
+  from s join :schema.jobs j on j.id = s.id
+  where j.token = s.token and j.state = 'running'
+  order by j.id for update of j skip locked
+),
+decided as materialized (
+  select m.*,
+    case
+      when outcome in ('retry', 'dead', 'done') and rerun is not null then 'again'
+      when outcome = 'done' then 'done'
+      when outcome = 'cancelled' then 'cancelled'
+      when cancel_requested_at is not null then 'cancelled'
+      when outcome = 'dead' then 'dead'
+      when outcome = 'retry' and attempt >= max_attempts then 'dead'
+      else outcome
+    end as verdict,
+    outcome in ('retry', 'dead') as charged
+  from mine m
+),
+back as (
+  update :schema.jobs j set
+    state = 'pending',
+    hold = case when d.verdict = 'release' then j.hold else 0 end,
+    attempt = case d.verdict when 'retry' then j.attempt when 'again' then 0 else greatest(j.attempt - 1, 0) end,
+    payload = case when d.verdict = 'again' then d.rerun else j.payload end,
+    rerun = null,
+    run_at = case when d.verdict = 'release' then j.run_at
+      else :schema.clock() + case when d.verdict = 'again' then 0 else coalesce(d.delay_ms, 0) end * interval '1 millisecond' end,
+    crash_count = case when d.verdict = 'release' then j.crash_count else 0 end,
+    last_error = coalesce(d.error, j.last_error)
+  from decided d where j.id = d.id and d.verdict in ('retry', 'again', 'snooze', 'release')
+  returning j.id, j.run_at
+),
+${CONSEQUENCES}
+select d.id, d.token, d.verdict, coalesce(b.run_at, :schema.clock()) as "runAt"
+from decided d left join back b on b.id = d.id`;
+
+const LOCK_GROUPS = sql`
+with guard as materialized (select ${LOCK_TIMEOUT})
+select g.name from guard, :schema.job_groups g where g.name = any($1::text[]) order by g.name for update of g`;
+
+const WHY_NOT = sql`
+select s.id, s.token,
+  case
+    when exists (select 1 from :schema.jobs j where j.id = s.id and j.token = s.token and j.state = 'running') then 'locked'
+    when exists (select 1 from :schema.jobs j where j.id = s.id and j.token = s.token) then 'already'
+    when exists (select 1 from :schema.job_history h where h.id = s.id and h.token = s.token) then 'already'
+    else 'lost'
+  end as why
+from jsonb_to_recordset($1::text::jsonb) as s (id uuid, token bigint)`;
+
+function doneJson(run: DoneRun): string {
+  const result = run.result === undefined ? "" : `,"result":${run.result}`;
+  const keep = run.keepMs === null ? "" : `,"keep_ms":${run.keepMs}`;
+  return `{"id":"${run.id}","token":${run.token}${result}${keep}}`;
+}
+
+function endedJson(run: EndedRun): string {
+  const error = run.error === undefined ? "" : `,"error":${JSON.stringify(run.error)}`;
+  return `${doneJson(run).slice(0, -1)},"outcome":"${run.outcome}","delay_ms":${Math.round(run.delayMs)}${error}}`;
+}
+
+/** The ids that are done now. `finished` are leases whose last job this settles. */
+export async function settleDone(
+  store: Store,
+  runs: readonly DoneRun[],
+  finished: readonly LeaseId[],
+): Promise<Set<string>> {
+  const leases = `[${finished.map((lease) => `{"token":${lease.token},"lease_ms":${lease.leaseMs}}`).join(",")}]`;
+  const { rows } = await store.query<{ id: string }>(SETTLE_DONE, [`[${runs.map(doneJson).join(",")}]`, leases]);
+  return new Set(rows.map((row) => row.id));
+}
+
+export async function settleRuns(store: Store, runs: readonly EndedRun[]): Promise<SettledRun[]> {
+  const values = [`[${runs.map(endedJson).join(",")}]`];
+  const groups = [...new Set(runs.flatMap((run) => run.group ?? []))];
+  if (groups.length === 0) return (await store.query<SettledRun>(SETTLE_RUNS, values)).rows;
+  // The groups' locks come first, in a statement of their own: only the next statement's snapshot is sure to see
+  // every member that was enqueued under those locks.
+  return await store.transaction(async (tx) => {
+    await tx.query(LOCK_GROUPS, [groups]);
+    return (await tx.query<SettledRun>(SETTLE_RUNS, values)).rows;
+  });
+}
+
+export async function lockGroups(store: Store, groups: readonly string[]): Promise<void> {
+  if (groups.length > 0) await store.query(LOCK_GROUPS, [groups]);
+}
+
+export type WhyNot = "locked" | "already" | "lost";
+
+export async function whyNotSettled(
+  store: Store,
+  runs: readonly { id: string; token: string }[],
+): Promise<Map<string, WhyNot>> {
+  const { rows } = await store.query<{ id: string; why: WhyNot }>(WHY_NOT, [
+    `[${runs.map((run) => `{"id":"${run.id}","token":${run.token}}`).join(",")}]`,
+  ]);
+  return new Map(rows.map((row) => [row.id, row.why]));
+}
+
+export const SETTLE_STATEMENTS: Record<string, Statement> = { SETTLE_DONE, SETTLE_RUNS };

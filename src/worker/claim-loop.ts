@@ -1,0 +1,248 @@
+// When to ask for work, and for how much.
+//
+// Three questions, from cheap to dear: claim where something is known to be due; look ahead (on a timer) for what
+// nobody told us of; look back behind the watermarks on a budget of a few percent of the loop's time. Wake-ups only make
+// the first question come sooner: without any, everything still starts, within the polling interval.
+//
+// Suspects: while one waits, the loop stops claiming for a while so that the process can become empty, then runs it
+// alone.
+import { performance } from "node:perf_hooks";
+import { isConnectionTrouble } from "../db/retryable.ts";
+import { jitter, makeAlarm } from "../shared/sleep.ts";
+import { randomToken } from "../shared/uuid.ts";
+import {
+  type ClaimedJob,
+  claimedByToken,
+  claimIds,
+  claimLane,
+  claimLanes,
+  claimSuspect,
+  type Holder,
+} from "../store/jobs/claim.ts";
+import { lookAhead, lookBack } from "../store/jobs/look.ts";
+import type { Store } from "../store/sql.ts";
+import { makeLanes } from "./lanes.ts";
+import type { Occupancy } from "./occupancy.ts";
+
+export interface WakeUp {
+  kind?: string | undefined;
+  /** -priority. */
+  rank?: number | undefined;
+  ids?: readonly string[] | undefined;
+  /** Milliseconds until it is due. */
+  inMs?: number | undefined;
+}
+
+export interface ClaimLoop {
+  wake(wakeUp: WakeUp): void;
+  /** A slot became free. */
+  slotFreed(): void;
+  start(): void;
+  /** Resolves when no claim is in flight and none will follow. */
+  stop(): Promise<void>;
+}
+
+export interface ClaimLoopInput {
+  store: Store;
+  workerId: string;
+  kinds: readonly { kind: string; leaseMs: number }[];
+  occupancy: Occupancy;
+  freeSlots(): number;
+  /** `sentAt`: when the claim was sent; `alone`: a suspect has the process to itself. */
+  onClaimed(jobs: ClaimedJob[], token: string, sentAt: number, alone: boolean): void;
+  onTrouble(error: unknown): void;
+  pollMs: number;
+}
+
+const MAX_CLAIM = 1_000;
+const MIN_POLL_MS = 25;
+const LOOK_BACK_EVERY_MS = 500;
+const LOOK_BACK_SHARE = 0.04;
+const LOOK_BACK_LIMIT = 64;
+const MAX_NAMED = 1_000;
+const QUIET_MS = 10_000;
+
+export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
+  const { store, occupancy, onTrouble } = input;
+  const kinds = input.kinds.map((kind) => kind.kind);
+  const leases = JSON.stringify(input.kinds.map((kind) => ({ kind: kind.kind, lease_ms: kind.leaseMs })));
+  const lanes = makeLanes(kinds);
+  const alarm = makeAlarm();
+  const named = new Set<string>();
+  let stopping = false;
+  let loop: Promise<void> | undefined;
+
+  let pollMs = MIN_POLL_MS;
+  let nextLookAhead = 0;
+  let nextLookBack = 0;
+  let suspectWaits = false;
+  let quietSince = Infinity;
+  let quietAgainAt = 0;
+  let troubleMs = 0;
+  let slotsFreed = false;
+
+  async function take(alone: boolean, ask: (holder: Holder) => Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
+    const holder: Holder = { token: randomToken(), workerId: input.workerId, leases };
+    const sentAt = performance.now();
+    let jobs: ClaimedJob[];
+    try {
+      jobs = await ask(holder);
+    } catch (error) {
+      // The claim may have been made and only its reply lost: ask again by its token before doing anything else.
+      if (!isConnectionTrouble(error)) throw error;
+      onTrouble(error);
+      jobs = await claimedByToken(store, holder.token);
+    }
+    if (jobs.length > 0) {
+      occupancy.enter(jobs.length);
+      input.onClaimed(jobs, holder.token, sentAt, alone);
+    }
+    return jobs;
+  }
+
+  async function claimKnown(free: number): Promise<number> {
+    const limit = Math.min(free, MAX_CLAIM);
+    if (named.size > 0) {
+      const ids = [...named].slice(0, limit);
+      for (const id of ids) named.delete(id);
+      return (await take(false, (holder) => claimIds(store, holder, ids, kinds, limit))).length;
+    }
+    const best = lanes.best();
+    if (best.length === 0) return 0;
+    const wakesBefore = best.map((lane) => lane.wakes);
+    // Enough of each lane that the best of all are surely among them, unless there are very many.
+    const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
+    const jobs = await take(false, (holder) =>
+      best.length === 1 ? claimLane(store, holder, best[0]!, limit) : claimLanes(store, holder, best, perLane, limit),
+    );
+    lanes.claimed(best, wakesBefore, jobs, limit);
+    return jobs.length;
+  }
+
+  async function look(now: number): Promise<void> {
+    const sights = await lookAhead(store, lanes.all(), lanes.gaps(), kinds);
+    const found = sights.some((sight) => sight.what !== "suspect" && sight.due_ms <= 0);
+    const before = lanes.all().length;
+    lanes.see(sights, performance.now());
+    suspectWaits = sights.some((sight) => sight.what === "suspect" && sight.due_ms <= 0);
+    pollMs = found ? MIN_POLL_MS : Math.min(pollMs * 2, input.pollMs);
+    // A rank nobody knew may hide others behind it: look again at once.
+    nextLookAhead = lanes.all().length > before ? now : performance.now() + jitter(pollMs);
+  }
+
+  async function lookBehind(): Promise<void> {
+    const positions = lanes.all();
+    const began = performance.now();
+    if (positions.length > 0) {
+      for (const id of await lookBack(store, positions, LOOK_BACK_LIMIT)) if (named.size < MAX_NAMED) named.add(id);
+    }
+    const tookMs = performance.now() - began;
+    nextLookBack = performance.now() + Math.max(jitter(LOOK_BACK_EVERY_MS), tookMs / LOOK_BACK_SHARE);
+  }
+
+  /** True while the loop should not claim ordinary jobs, so that the process can become empty for a suspect. */
+  function keepsQuiet(now: number): boolean {
+    if (!suspectWaits || now < quietAgainAt) return false;
+    if (quietSince === Infinity) quietSince = now;
+    if (now - quietSince < QUIET_MS) return true;
+    // Something here runs long. Let ordinary work go on, and leave the suspect to an emptier process for a while.
+    quietSince = Infinity;
+    quietAgainAt = now + jitter(3 * QUIET_MS);
+    return false;
+  }
+
+  async function trySuspect(): Promise<boolean> {
+    if (!occupancy.reserve()) {
+      // It has waited for minutes: run it beside others; a crash then counts against nobody.
+      if (occupancy.isTaken) return false;
+      return (await take(false, (holder) => claimSuspect(store, holder, kinds, false))).length > 0;
+    }
+    let jobs: ClaimedJob[] = [];
+    try {
+      jobs = await take(true, (holder) => claimSuspect(store, holder, kinds, true));
+    } finally {
+      if (jobs.length === 0) {
+        suspectWaits = false;
+        occupancy.free();
+      }
+    }
+    quietSince = Infinity;
+    return jobs.length > 0;
+  }
+
+  /** One turn. Returns how long to wait before the next. */
+  async function turn(): Promise<number> {
+    const now = performance.now();
+    lanes.warmDue(now);
+    if (now >= nextLookAhead) await look(now);
+    const free = occupancy.isTaken ? 0 : input.freeSlots();
+    if (suspectWaits && free > 0 && !stopping) {
+      const isQuiet = keepsQuiet(now);
+      if ((occupancy.running === 0 || !isQuiet) && (await trySuspect())) return 0;
+      if (isQuiet) return Math.max(1, Math.min(nextLookAhead - performance.now(), 250));
+    }
+    if (free > 0 && !stopping) {
+      if ((await claimKnown(free)) > 0) return 0;
+      if (named.size > 0 || lanes.best().length > 0) return 0;
+    }
+    if (performance.now() >= nextLookBack) {
+      await lookBehind();
+      if (named.size > 0 && free > 0) return 0;
+    }
+    const next = Math.min(nextLookAhead, nextLookBack, lanes.nextDueAt());
+    return Math.max(1, next - performance.now());
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping) {
+      let waitMs: number;
+      try {
+        waitMs = await turn();
+        troubleMs = 0;
+      } catch (error) {
+        onTrouble(error);
+        troubleMs = Math.min(Math.max(50, troubleMs * 2), 2_000);
+        waitMs = jitter(troubleMs);
+        // Whatever was due is still due, and what a failed claim had been told of may be forgotten.
+        lanes.wakeAll();
+      }
+      if (waitMs > 0 && !stopping) await alarm.wait(waitMs);
+    }
+  }
+
+  return {
+    wake({ kind, rank, ids, inMs }) {
+      if (inMs !== undefined && inMs > 0) {
+        if (kind !== undefined && rank !== undefined) lanes.dueIn(kind, rank, performance.now() + inMs);
+        alarm.ring();
+        return;
+      }
+      for (const id of ids ?? []) if (named.size < MAX_NAMED) named.add(id);
+      if (kind !== undefined) lanes.wake(kind, rank);
+      else if (!ids) {
+        lanes.wakeAll();
+        nextLookAhead = 0;
+        nextLookBack = 0;
+      }
+      pollMs = MIN_POLL_MS;
+      alarm.ring();
+    },
+    slotFreed() {
+      if (slotsFreed) return;
+      // Handlers that end in the same turn of the event loop share the next claim.
+      slotsFreed = true;
+      setImmediate(() => {
+        slotsFreed = false;
+        alarm.ring();
+      });
+    },
+    start() {
+      loop ??= run();
+    },
+    async stop() {
+      stopping = true;
+      alarm.ring();
+      await loop;
+    },
+  };
+}

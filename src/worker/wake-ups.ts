@@ -1,0 +1,113 @@
+// Hints that something is due. Inside the process they are calls; between processes they are NOTIFYs, sent after the
+// commit and never more often than every few milliseconds. Nothing rests on them: polling finds everything.
+import type { Db, Listener } from "../db/db.ts";
+import { uuidv7 } from "../shared/uuid.ts";
+import type { WakeUp } from "./claim-loop.ts";
+
+export interface ProcessWakeUp extends WakeUp {
+  /** Running jobs that were asked to stop. */
+  cancelIds?: readonly string[];
+}
+
+export interface WakeUps {
+  /** Tells this process and the others. */
+  send(wakeUp: ProcessWakeUp): void;
+  /** Tells only this process: the others are told by whoever else knows, or poll. */
+  subscribe(hear: (wakeUp: ProcessWakeUp) => void): () => void;
+  listen(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const GAP_MS = 20;
+const MAX_IDS = 100;
+
+interface Message {
+  /** Who sent it: our own come back to us and are not news. */
+  from: string;
+  lanes?: [kind: string, rank: number | null][];
+  ids?: string[];
+  cancelIds?: string[];
+  everything?: boolean;
+}
+
+export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) => void): WakeUps {
+  const channel = `holdfast:${schema}`.slice(0, 60);
+  const from = uuidv7().slice(-12);
+  const hearers = new Set<(wakeUp: ProcessWakeUp) => void>();
+  const lanes = new Map<string, [string, number | null]>();
+  let ids = new Set<string>();
+  let cancelIds = new Set<string>();
+  let everything = false;
+  let timer: NodeJS.Timeout | undefined;
+  let lastSentAt = 0;
+  let listening: Promise<Listener> | undefined;
+  let closed = false;
+
+  function hear(wakeUp: ProcessWakeUp): void {
+    for (const hearer of hearers) hearer(wakeUp);
+  }
+
+  function flush(): void {
+    timer = undefined;
+    if (closed) return;
+    lastSentAt = Date.now();
+    const message: Message = { from };
+    if (lanes.size > 0) message.lanes = [...lanes.values()].slice(0, 50);
+    if (lanes.size > 50 || ids.size > MAX_IDS) everything = true;
+    if (ids.size > 0) message.ids = [...ids].slice(0, MAX_IDS);
+    if (cancelIds.size > 0) message.cancelIds = [...cancelIds].slice(0, MAX_IDS);
+    if (everything) message.everything = true;
+    lanes.clear();
+    ids = new Set();
+    cancelIds = new Set();
+    everything = false;
+    db.notify(channel, JSON.stringify(message)).catch(onTrouble);
+  }
+
+  return {
+    send(wakeUp) {
+      hear(wakeUp);
+      // An embedded database has no other process to tell.
+      if (db.tier === "embedded" || closed) return;
+      if (wakeUp.inMs !== undefined && wakeUp.inMs > 0) return;
+      if (wakeUp.kind !== undefined) lanes.set(`${wakeUp.kind} ${wakeUp.rank}`, [wakeUp.kind, wakeUp.rank ?? null]);
+      for (const id of wakeUp.ids ?? []) ids.add(id);
+      for (const id of wakeUp.cancelIds ?? []) cancelIds.add(id);
+      if (wakeUp.kind === undefined && !wakeUp.ids && !wakeUp.cancelIds) everything = true;
+      if (timer) return;
+      const wait = GAP_MS - (Date.now() - lastSentAt);
+      if (wait <= 0) flush();
+      else timer = setTimeout(flush, wait);
+    },
+    subscribe(hearer) {
+      hearers.add(hearer);
+      return () => void hearers.delete(hearer);
+    },
+    async listen() {
+      if (db.tier === "embedded") return;
+      listening ??= db.listen(channel, {
+        onMessage(payload) {
+          try {
+            const message = JSON.parse(payload) as Message;
+            if (message.from === from) return;
+            if (message.cancelIds) hear({ cancelIds: message.cancelIds });
+            if (message.ids) hear({ ids: message.ids });
+            for (const [kind, rank] of message.lanes ?? []) hear({ kind, rank: rank ?? undefined });
+            if (message.everything) hear({});
+          } catch (error) {
+            onTrouble(error);
+          }
+        },
+        // Notifications may have been missed: look at everything once.
+        onReady: () => hear({}),
+        onDown: (reason) => onTrouble(new Error(`LISTEN is down (${reason}); polling goes on.`)),
+      });
+      await listening;
+    },
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await (await listening?.catch(() => undefined))?.close();
+    },
+  };
+}

@@ -1,0 +1,271 @@
+// A worker: claims jobs of the kinds it knows, runs them, settles them, and can be stopped at any moment without
+// costing anybody an attempt.
+//
+// Stop: no new claims → wait for what runs (`graceMs`) → abort the rest with reason "shutdown" and wait a little
+// (`abortMs`) → give back what still runs, uncharged → stop beating → deregister.
+import { performance } from "node:perf_hooks";
+import type { AnyJobKind } from "../job/define-job.ts";
+import type { JobLog } from "../job/handler.ts";
+import { type Outcome, recordError } from "../job/outcome.ts";
+import { cleanText } from "../job/storable.ts";
+import type { HoldfastEvents } from "../metrics/events.ts";
+import { makeCoalescer } from "../shared/coalesce.ts";
+import type { Emitter } from "../shared/emitter.ts";
+import { makeService, type Service } from "../shared/service.ts";
+import { sleep } from "../shared/sleep.ts";
+import { uuidv7 } from "../shared/uuid.ts";
+import type { ClaimedJob } from "../store/jobs/claim.ts";
+import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
+import type { Store } from "../store/sql.ts";
+import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
+import { type ClaimLoop, makeClaimLoop } from "./claim-loop.ts";
+import { execute } from "./execute.ts";
+import { makeLeaseKeeper } from "./lease-keeper.ts";
+import type { Occupancy } from "./occupancy.ts";
+import { abortRun, makeRun, type Run } from "./run.ts";
+import { makeSettler, type Settled } from "./settle.ts";
+import type { WakeUps } from "./wake-ups.ts";
+
+export interface WorkerInput {
+  store: Store;
+  kinds: readonly AnyJobKind[];
+  concurrency: number;
+  name: string;
+  pollMs: number;
+  graceMs: number;
+  abortMs: number;
+  occupancy: Occupancy;
+  wakeUps: WakeUps;
+  events: Emitter<HoldfastEvents>;
+  log(run: { jobId: string; kind: string; attempt: number }): JobLog;
+}
+
+export interface Worker extends Service {
+  readonly id: string;
+  /** Runs in this worker right now. */
+  readonly running: number;
+  /** Runs in this worker that would be lost if the process ended now. */
+  runningJobs(): { id: string; kind: string; attempt: number; startedAt: number }[];
+}
+
+const WATCH_MS = 200;
+const REGISTER_EVERY_MS = 10_000;
+
+export function makeWorker(input: WorkerInput): Worker {
+  const { store, concurrency, occupancy, events, wakeUps } = input;
+  const id = uuidv7();
+  const kinds = new Map(input.kinds.map((kind) => [kind.kind, kind]));
+  const runs = new Set<Run>();
+  let executing = 0;
+  let unsettled = 0;
+  let onEmpty: (() => void) | undefined;
+  const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
+
+  const keeper = makeLeaseKeeper({
+    store,
+    onTrouble: trouble("lease keeper"),
+    onLost: (run) => events.emit("lease.lost", describe(run)),
+  });
+  const settler = makeSettler({ store, keeper, onTrouble: trouble("settle") });
+  const loop: ClaimLoop = makeClaimLoop({
+    store,
+    workerId: id,
+    kinds: input.kinds,
+    occupancy,
+    // A handler that is finished frees its slot before its outcome is written, but what waits to be written is
+    // bounded too.
+    freeSlots: () => (unsettled > Math.max(concurrency, 50) ? 0 : concurrency - executing),
+    onClaimed: startRuns,
+    onTrouble: trouble("claim loop"),
+    pollMs: input.pollMs,
+  });
+
+  const progress = makeCoalescer<ProgressRow, void>({
+    maxEntries: 500,
+    async run(rows) {
+      // The newest of each run is enough.
+      const newest = new Map(rows.map((row) => [`${row.id}/${row.token}`, row]));
+      try {
+        await progressIfRunning(store, [...newest.values()]);
+      } catch (error) {
+        trouble("progress")(error);
+      }
+      return rows.map(() => undefined);
+    },
+  });
+
+  function describe(run: Run) {
+    return { jobId: run.job.id, kind: run.job.kind, queue: run.job.queue, attempt: run.job.attempt, workerId: id };
+  }
+
+  function startRuns(jobs: ClaimedJob[], token: string, sentAt: number, alone: boolean): void {
+    const now = performance.now();
+    const started = jobs.map((job) => makeRun(job, kinds.get(job.kind)!, token, now));
+    keeper.hold(started, sentAt);
+    for (const run of started) {
+      runs.add(run);
+      executing += 1;
+      if (events.has("job.claimed")) events.emit("job.claimed", { ...describe(run), waitedMs: run.job.lag_ms });
+      void live(run, alone);
+    }
+  }
+
+  async function live(run: Run, alone: boolean): Promise<void> {
+    const outcome = await execute({
+      run,
+      log: input.log({ jobId: run.job.id, kind: run.job.kind, attempt: run.job.attempt }),
+      progress: saveProgress,
+    });
+    if (!run.settling) {
+      if (run.aborted === "lease-lost" && outcome.type !== "done") {
+        // Not ours any more: whoever has the job now decides about it.
+        run.settling = true;
+        keeper.drop(run, "left-behind");
+        end(run);
+      } else {
+        await settle(run, outcome);
+      }
+    }
+    if (alone) occupancy.free();
+  }
+
+  /** Writes the outcome; the slot is free at once, the run is over when the outcome is written. */
+  async function settle(run: Run, outcome: Outcome): Promise<void> {
+    run.settling = true;
+    freeSlot(run);
+    unsettled += 1;
+    const settled = await settler.settle(run, outcome);
+    unsettled -= 1;
+    end(run);
+    report(run, outcome, settled);
+  }
+
+  function freeSlot(run: Run): void {
+    if (!run.hasSlot) return;
+    run.hasSlot = false;
+    executing -= 1;
+    loop.slotFreed();
+  }
+
+  function end(run: Run): void {
+    freeSlot(run);
+    runs.delete(run);
+    occupancy.leave();
+    loop.slotFreed();
+    if (runs.size === 0) onEmpty?.();
+  }
+
+  function report(run: Run, outcome: Outcome, settled: Settled): void {
+    const { verdict, runAt = new Date() } = settled;
+    const { kind, rank } = run.job;
+    if (verdict === "retry" || verdict === "snooze" || verdict === "again") {
+      const inMs = outcome.type === "snooze" ? outcome.delayMs : Math.max(0, runAt.getTime() - Date.now());
+      loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
+    }
+    if (verdict === "release") wakeUps.send({ kind, rank, ids: [run.job.id] });
+    // The head of a group is done: the next one was admitted in that commit.
+    if (run.job.group_key !== null && verdict !== "retry") wakeUps.send({ kind });
+    const durationMs = performance.now() - run.startedAt;
+    const error = "error" in outcome ? outcome.error : undefined;
+    switch (verdict) {
+      case "done":
+        if (events.has("job.done")) events.emit("job.done", { ...describe(run), durationMs });
+        return;
+      case "retry":
+        return events.emit("job.retrying", { ...describe(run), durationMs, error, runAt });
+      case "snooze":
+        return events.emit("job.snoozed", { ...describe(run), durationMs, runAt });
+      case "release":
+        return events.emit("job.released", { ...describe(run), durationMs });
+      case "dead":
+        return events.emit("job.dead", { ...describe(run), durationMs, error });
+      case "cancelled":
+        return events.emit("job.cancelled", { ...describe(run), durationMs });
+      case "again":
+        return events.emit("job.again", { ...describe(run), durationMs });
+      case "lost":
+      case "abandoned":
+        return events.emit("lease.lost", describe(run));
+    }
+  }
+
+  async function saveProgress(run: Run, done: number, total?: number, note?: string): Promise<void> {
+    if (run.settling || run.aborted === "lease-lost") return;
+    await progress.add({
+      id: run.job.id,
+      token: run.token,
+      done: Number.isFinite(done) ? done : 0,
+      total: total !== undefined && Number.isFinite(total) ? total : null,
+      note: note === undefined ? null : cleanText(note, 500),
+    });
+  }
+
+  /** Handlers that are alive but stuck: the job is settled as timed out; what the handler does later is refused. */
+  function endOverdue(): void {
+    const now = performance.now();
+    for (const run of runs) {
+      if (now < run.deadline || run.settling) continue;
+      abortRun(run, "timeout");
+      const message = `The handler ran longer than its timeout of ${run.kind.timeoutMs} ms.`;
+      void settle(run, { type: "retry", error: { ...recordError({ name: "Timeout", message }), reason: "timeout" } });
+    }
+  }
+
+  const empty = (): Promise<void> =>
+    runs.size === 0 ? Promise.resolve() : new Promise((resolve) => (onEmpty = resolve));
+
+  let watch: NodeJS.Timeout | undefined;
+  let registration: NodeJS.Timeout | undefined;
+  let stopHearing: (() => void) | undefined;
+  let stopSeeing: (() => void) | undefined;
+
+  const service = makeService({
+    async onStart() {
+      await registerWorker(store, { id, name: input.name, concurrency, kinds: [...kinds.keys()] });
+      watch = setInterval(endOverdue, WATCH_MS);
+      registration = setInterval(
+        () => void beatWorker(store, id, runs.size).catch(trouble("worker beat")),
+        REGISTER_EVERY_MS,
+      );
+      stopHearing = wakeUps.subscribe((wakeUp) => {
+        for (const run of runs) if (wakeUp.cancelIds?.includes(run.job.id)) abortRun(run, "cancelled");
+        if (!wakeUp.cancelIds) loop.wake(wakeUp);
+      });
+      stopSeeing = occupancy.onChange(() => loop.slotFreed());
+      keeper.start();
+      loop.start();
+      events.emit("worker.started", { workerId: id, kinds: [...kinds.keys()], concurrency });
+    },
+    async onStop() {
+      stopHearing?.();
+      stopSeeing?.();
+      await loop.stop();
+      await Promise.race([empty(), sleep(input.graceMs)]);
+      settler.giveUpAfter(input.abortMs);
+      for (const run of runs) abortRun(run, "shutdown");
+      await Promise.race([empty(), sleep(input.abortMs)]);
+      await Promise.all([...runs].filter((run) => !run.settling).map((run) => settle(run, { type: "release" })));
+      await settler.idle();
+      await progress.idle();
+      clearInterval(watch);
+      clearInterval(registration);
+      await keeper.stop();
+      await removeWorker(store, id).catch(trouble("worker removal"));
+      events.emit("worker.stopped", { workerId: id });
+    },
+  });
+
+  return Object.assign(service, {
+    id,
+    get running() {
+      return runs.size;
+    },
+    runningJobs: () =>
+      [...runs].map((run) => ({
+        id: run.job.id,
+        kind: run.job.kind,
+        attempt: run.job.attempt,
+        startedAt: run.startedAt,
+      })),
+  });
+}
