@@ -14,8 +14,9 @@ const ROWS = [
   { key: "enqueue", title: "single enqueue, 128 callers, jobs/s" },
   { key: "latencyP50", title: "enqueue to start, idle, p50, ms", digits: 2, lower: true },
   { key: "latencyP99", title: "enqueue to start, idle, p99, ms", digits: 2, lower: true },
-  { key: "postgresCpu", title: "PostgreSQL CPU per job (steady), us", digits: 1, lower: true },
-  { key: "nodeCpu", title: "Node CPU per job (steady), us", digits: 1, lower: true },
+  { key: "cpu", title: "CPU per job (steady), us", digits: 1, lower: true },
+  { key: "postgresCpu", title: "  of which PostgreSQL", digits: 1, noRatio: true },
+  { key: "nodeCpu", title: "  of which Node", digits: 1, noRatio: true },
 ];
 
 function median(values) {
@@ -42,6 +43,7 @@ function figuresOf(runs) {
     enqueue: results("enqueue", (result) => result.enqueuesPerSecond),
     latencyP50: percentile(samples, 0.5),
     latencyP99: percentile(samples, 0.99),
+    cpu: median(of("steady").map((run) => run.postgresCpuMicrosPerJob + run.result.nodeCpuMicrosPerJob)),
     postgresCpu: median(of("steady").map((run) => run.postgresCpuMicrosPerJob)),
     nodeCpu: results("steady", (result) => result.nodeCpuMicrosPerJob),
     counts: {

@@ -105,7 +105,7 @@ async function idleLatency() {
     const started = new Promise((resolve) => (onStart = () => resolve(performance.now())));
     const from = performance.now();
     await contender.enqueueOne(payload());
-    samples.push((await started) - from);
+    samples.push(Math.round(((await started) - from) * 1000) / 1000);
     await delay(GAP_MS);
   };
   await delay(300);

@@ -10,9 +10,20 @@ import { type OpenOptions, type ResolvedOptions, resolveOpenOptions } from "./op
 import { makeEmitter } from "./shared/emitter.ts";
 import { expireEverything } from "./store/janitor/expire-leases.ts";
 import { makePartitions } from "./store/janitor/partitions.ts";
-import { makeStore } from "./store/sql.ts";
+import { makeStore, type Store } from "./store/sql.ts";
 
 export async function open(given: OpenOptions = {}): Promise<Holdfast> {
+  return (await openParts(given)).hf;
+}
+
+/** The client and what it stands on: for holdfast/testing, which moves the clock and looks into the tables. */
+export interface OpenedParts {
+  hf: Holdfast;
+  db: Db;
+  store: Store;
+}
+
+export async function openParts(given: OpenOptions): Promise<OpenedParts> {
   const options = resolveOpenOptions(given);
   const events = makeEmitter<HoldfastEvents>((error) => options.log.error("An event listener failed", { error }));
   events.on("trouble", ({ where, error }) => options.log.warn(`Trouble in ${where}`, { error }));
@@ -26,7 +37,7 @@ export async function open(given: OpenOptions = {}): Promise<Holdfast> {
     await makePartitions(store);
     // One process has the folder, and it is this one: whoever held these leases is gone.
     if (db.tier === "embedded") await expireEverything(store);
-    return makeClient({ db, store, options, events, seenForMs });
+    return { hf: makeClient({ db, store, options, events, seenForMs }), db, store };
   } catch (error) {
     await db.close();
     throw error;

@@ -8,7 +8,9 @@ import type { HoldfastEvents } from "../metrics/events.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
 import type { Service } from "../shared/service.ts";
+import type { NewJob } from "../store/jobs/insert.ts";
 import type { Store } from "../store/sql.ts";
+import type { WakeUp } from "../worker/claim-loop.ts";
 import { makeOccupancy } from "../worker/occupancy.ts";
 import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
@@ -59,14 +61,14 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   const enqueuer = makeEnqueuer({
     store,
     onTrouble: trouble("enqueue"),
-    onEnqueued(job, result) {
+    onEnqueued(newJobs, results) {
       if (events.has("job.enqueued")) {
-        const { created, conflict } = result;
-        events.emit("job.enqueued", { jobId: result.id, kind: job.kind, queue: job.queue, created, conflict });
+        for (const [index, { kind, queue }] of newJobs.entries()) {
+          const { id: jobId, created, conflict } = results[index]!;
+          events.emit("job.enqueued", { jobId, kind, queue, created, conflict });
+        }
       }
-      if (!result.created && !result.coalesced) return;
-      const inMs = job.delayMs ?? (job.runAt === undefined ? 0 : Date.parse(job.runAt) - Date.now());
-      wakeUps.send({ kind: job.kind, rank: job.rank, inMs });
+      for (const wakeUp of wakeUpsFor(newJobs)) wakeUps.send(wakeUp);
     },
   });
 
@@ -157,6 +159,22 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       return this.close();
     },
   };
+}
+
+/** One per lane, for what is due soonest in it. */
+function wakeUpsFor(jobs: readonly NewJob[]): WakeUp[] {
+  const lanes = new Map<string, WakeUp & { inMs: number }>();
+  let last: NewJob | undefined;
+  for (const job of jobs) {
+    // Most statements hold many jobs of one lane, due at once.
+    if (last && last.kind === job.kind && last.rank === job.rank && job.delayMs === undefined && !job.runAt) continue;
+    const inMs = job.delayMs ?? (job.runAt === undefined ? 0 : Math.max(0, Date.parse(job.runAt) - Date.now()));
+    const lane = `${job.kind} ${job.rank}`;
+    const known = lanes.get(lane);
+    if (!known || inMs < known.inMs) lanes.set(lane, { kind: job.kind, rank: job.rank, inMs });
+    if (inMs === 0) last = job;
+  }
+  return [...lanes.values()];
 }
 
 function assertKind(kind: AnyJobKind): void {

@@ -41,6 +41,8 @@ export interface Enqueued {
   created: boolean;
   /** Same key, other payload: the first one stays. */
   conflict: boolean;
+  /** It went into an open job with the same coalesce key. */
+  coalesced: boolean;
 }
 
 export interface EnqueueRow<Input> extends Omit<EnqueueOptions, "tx"> {
@@ -55,7 +57,8 @@ export interface Enqueuer {
 
 export interface EnqueuerInput {
   store: Store;
-  onEnqueued(job: NewJob, result: Inserted): void;
+  /** The jobs of one statement, after its commit. */
+  onEnqueued(jobs: readonly NewJob[], results: readonly Inserted[]): void;
   onTrouble(error: unknown): void;
 }
 
@@ -79,10 +82,9 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
           );
         const missing = jobs.filter((job) => !known.has(job.id));
         const inserted = missing.length === 0 ? [] : await insertJobs(store, missing, lockTimeoutMs);
-        const results = inserted.values();
-        return jobs.map((job) =>
-          known.has(job.id) ? { id: job.id, created: true, conflict: false, coalesced: false } : results.next().value!,
-        );
+        const results = known.size === 0 ? inserted : withKnown(jobs, known, inserted);
+        onEnqueued(jobs, results);
+        return results;
       } catch (error) {
         const isDuplicate = codeOf(error) === "23505" && tries > 0;
         if (!isConnectionTrouble(error) && !isRetryable(error) && !isDuplicate) throw error;
@@ -133,20 +135,16 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
   return {
     async enqueue(kind, payload, options) {
       const parsed = kind.schema ? await checkedPayload(kind, payload) : payload;
-      const job = toNewJob(kind, parsed, options, "enqueue()");
-      if (options.tx) return told((await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!);
+      const job = toNewJob(kind, parsed, options, undefined);
+      if (options.tx) return (await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!;
       const isSpecial = job.key !== undefined || job.group !== undefined || job.coalesceKey !== undefined;
-      const result = await (isSpecial ? special : plain).add(job);
-      onEnqueued(job, result);
-      return told(result);
+      return await (isSpecial ? special : plain).add(job);
     },
     async enqueueMany(kind, rows, tx) {
       const jobs: NewJob[] = [];
       for (const [index, row] of rows.entries()) {
-        const { payload, ...options } = row;
-        const where = `enqueueMany() row ${index}`;
-        const parsed = kind.schema ? await checkedPayload(kind, payload, where) : payload;
-        jobs.push(toNewJob(kind, parsed, options, where));
+        const payload = kind.schema ? await checkedPayload(kind, row.payload, index) : row.payload;
+        jobs.push(toNewJob(kind, payload, row, index));
       }
       const results: Inserted[] = [];
       const target = tx && store.on(fromTransaction(tx));
@@ -158,13 +156,9 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
           const done = target ? await insertJobs(target, part, null) : await insert(part, SOLO_LOCK_TIMEOUT_MS);
           for (const [index, job] of part.entries()) byJob.set(job, done[index]!);
         }
-        for (const job of chunk) {
-          const result = byJob.get(job)!;
-          results.push(result);
-          if (!target) onEnqueued(job, result);
-        }
+        for (const job of chunk) results.push(byJob.get(job)!);
       }
-      return results.map(told);
+      return results;
     },
     async idle() {
       await plain.idle();
@@ -173,7 +167,13 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
   };
 }
 
-const told = ({ id, created, conflict }: Inserted): Enqueued => ({ id, created, conflict });
+/** Puts what an earlier try had stored back in its place among what this one inserted. */
+function withKnown(jobs: readonly NewJob[], known: ReadonlySet<string>, inserted: readonly Inserted[]): Inserted[] {
+  const rest = inserted.values();
+  return jobs.map((job) =>
+    known.has(job.id) ? { id: job.id, created: true, conflict: false, coalesced: false } : rest.next().value!,
+  );
+}
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
@@ -187,14 +187,17 @@ function unknownOutcome(job: NewJob, cause: unknown): DatabaseUnavailable {
   );
 }
 
-async function checkedPayload(kind: AnyJobKind, payload: unknown, where?: string): Promise<unknown> {
+async function checkedPayload(kind: AnyJobKind, payload: unknown, row?: number): Promise<unknown> {
   try {
     return await parsePayload(kind, payload);
   } catch (error) {
-    if (where !== undefined && error instanceof Error) error.message = `${where}: ${error.message}`;
+    if (row !== undefined && error instanceof Error) error.message = `${whereIs(row)}: ${error.message}`;
     throw error;
   }
 }
+
+/** Only made for a message: this is not to be paid for every row. */
+const whereIs = (row: number | undefined): string => (row === undefined ? "enqueue()" : `enqueueMany() row ${row}`);
 
 function splitRepeated(jobs: readonly NewJob[]): { first: NewJob[]; rest: NewJob[] } {
   const seen = new Set<string>();
@@ -239,18 +242,33 @@ const KNOWN = [
 ];
 
 /** Checks the options and makes the row. Written out field by field: this runs for every job. */
-function toNewJob(kind: AnyJobKind, payload: unknown, options: EnqueueOptions, where: string): NewJob {
+function toNewJob(kind: AnyJobKind, payload: unknown, options: EnqueueOptions, row: number | undefined): NewJob {
   const job: NewJob = {
     id: uuidv7(),
     kind: kind.kind,
     queue: kind.queue,
     rank: 0,
     attempts: kind.attempts,
-    payload: toStorableJson(where === "enqueue()" ? `The payload of ${kind.kind}` : `${where}: the payload`, payload),
+    payload: payloadJson(kind, payload, row),
   };
-  for (const name in options) {
-    if (!KNOWN.includes(name)) refuseUnknown(where, options, KNOWN);
+  let isPlain = true;
+  for (const name in options) if (name !== "payload" || row === undefined) isPlain = false;
+  if (!isPlain) applyOptions(job, kind, options, row);
+  return job;
+}
+
+function payloadJson(kind: AnyJobKind, payload: unknown, row: number | undefined): string {
+  try {
+    return toStorableJson("The payload", payload);
+  } catch (error) {
+    if (error instanceof Error) error.message = `${whereIs(row)} of ${kind.kind}: ${error.message}`;
+    throw error;
   }
+}
+
+function applyOptions(job: NewJob, kind: AnyJobKind, options: EnqueueOptions, row: number | undefined): void {
+  const where = whereIs(row);
+  refuseUnknown(where, options, row === undefined ? KNOWN : ["payload", ...KNOWN]);
   if (options.priority !== undefined) {
     const { priority } = options;
     if (!Number.isInteger(priority) || priority < -100 || priority > 100) {
@@ -291,7 +309,6 @@ function toNewJob(kind: AnyJobKind, payload: unknown, options: EnqueueOptions, w
     job.onDead = toStorableJson(`${where} onDead`, options.onDead);
   }
   if (options.headers !== undefined) job.headers = toStorableJson(`${where} headers`, options.headers);
-  return job;
 }
 
 const MAX_KEY_LENGTH = 500;

@@ -2,12 +2,16 @@
 // values. Told apart by shape, so that none of those libraries is a dependency.
 //
 // Every statement that runs here takes one text parameter, used once: that is what all of them hand on unchanged.
+// What is no transaction (a pool, a database handle) is refused: the job would be committed on its own.
 import type { QueryResult, Queryable } from "../db/db.ts";
+import { codeOf } from "../db/retryable.ts";
 import { OptionInvalid } from "../errors.ts";
 
-/** `pg` client or pool client, PGlite or its transaction, anything with `query(text, values)`. */
+/** `pg` client or pool client, PGlite's transaction, TypeORM's manager, anything with `query(text, values)`. */
 export interface QueryTransaction {
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+  query(text: string, values?: unknown[]): PromiseLike<{ rows: unknown[] } | unknown[]>;
+  /** A `pg` Pool has this, and is no transaction: each of its queries may run on another connection. */
+  readonly totalCount?: never;
 }
 /** postgres.js: the `sql` of `sql.begin(async (sql) => …)`. */
 export interface PostgresJsTransaction {
@@ -19,7 +23,7 @@ export interface KnexTransaction {
 }
 /** Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. */
 export interface KyselyTransaction {
-  executeQuery(compiled: never): Promise<{ rows: unknown[] }>;
+  executeQuery(compiled: unknown): PromiseLike<{ rows: unknown[] }>;
 }
 /** Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
@@ -27,78 +31,187 @@ export interface PrismaTransaction {
 }
 /** Drizzle: the `tx` of `db.transaction(async (tx) => …)`, wrapped by `fromDrizzle(tx, sql)`. */
 export interface DrizzleTransaction {
-  execute(query: never): PromiseLike<unknown>;
+  execute(query: unknown): PromiseLike<unknown>;
+}
+/** The `sql` tag of drizzle-orm. */
+export interface DrizzleSql {
+  (strings: TemplateStringsArray, ...values: unknown[]): unknown;
+  raw(text: string): unknown;
 }
 
 export type Transaction =
   QueryTransaction | PostgresJsTransaction | KnexTransaction | KyselyTransaction | PrismaTransaction;
 
 export function fromTransaction(tx: Transaction): Queryable {
-  if (has(tx, "executeQuery")) return fromKysely(tx as KyselyTransaction);
-  if (has(tx, "$queryRawUnsafe")) return fromPrisma(tx as PrismaTransaction);
-  if (has(tx, "unsafe")) return fromPostgresJs(tx as PostgresJsTransaction);
-  if (has(tx, "raw")) return fromKnex(tx as KnexTransaction);
-  if (has(tx, "query")) return fromQuery(tx as QueryTransaction);
-  throw new OptionInvalid(
-    "tx is not a transaction Holdfast knows.",
-    "Give something with query(text, values), or an adapter: a pg client, PGlite, Kysely, Knex, Prisma, postgres.js, fromDrizzle(tx, sql).",
-  );
-}
-
-function has(tx: unknown, name: string): boolean {
-  return (
-    tx !== null && (typeof tx === "object" || typeof tx === "function") && typeof Reflect.get(tx, name) === "function"
-  );
-}
-
-/** Row lists come as `{ rows }` or as an array, by library. */
-function toResult<Row>(answer: unknown): QueryResult<Row> {
-  const rows = (Array.isArray(answer) ? answer : ((answer as { rows?: unknown[] })?.rows ?? [])) as Row[];
-  return { rows: [...rows], rowCount: rows.length };
-}
-
-const fromQuery = (tx: QueryTransaction): Queryable => ({
-  query: async <Row>(text: string, values: readonly unknown[] = []) => toResult<Row>(await tx.query(text, [...values])),
-});
-
-const fromPostgresJs = (tx: PostgresJsTransaction): Queryable => ({
-  query: async <Row>(text: string, values: readonly unknown[] = []) =>
-    toResult<Row>(await tx.unsafe(text, [...values])),
-});
-
-const fromPrisma = (tx: PrismaTransaction): Queryable => ({
-  query: async <Row>(text: string, values: readonly unknown[] = []) =>
-    toResult<Row>(await tx.$queryRawUnsafe(text, ...values)),
-});
-
-const fromKnex = (tx: KnexTransaction): Queryable => ({
-  // Knex has its own placeholder; a question mark of ours would be taken for one.
-  query: async <Row>(text: string, values: readonly unknown[] = []) =>
-    toResult<Row>(await tx.raw(text.replaceAll("?", "\\?").replaceAll("$1", "?"), [...values])),
-});
-
-const fromKysely = (tx: KyselyTransaction): Queryable => ({
-  query: async <Row>(text: string, values: readonly unknown[] = []) => {
-    const compiled = {
-      sql: text,
-      parameters: [...values],
-      query: { kind: "RawNode", sqlFragments: [text], parameters: [] },
-      queryId: { queryId: "holdfast" },
-    };
-    return toResult<Row>(await tx.executeQuery(compiled as never));
-  },
-});
-
-/** Drizzle's `sql` tag must come from the caller: its chunks are classes of that copy of the library. */
-export function fromDrizzle(
-  tx: DrizzleTransaction,
-  sql: { raw(text: string): unknown; (strings: TemplateStringsArray, ...values: unknown[]): unknown },
-): QueryTransaction {
+  const run = runnerOf(tx);
+  refuseWithoutTransaction(tx);
   return {
-    async query(text, values = []) {
-      const [before = "", after = ""] = text.split("$1");
-      const strings = Object.assign(["", "", "", ""], { raw: ["", "", "", ""] }) as unknown as TemplateStringsArray;
-      return toResult(await tx.execute(sql(strings, sql.raw(before), values[0], sql.raw(after)) as never));
+    async query<Row>(text: string, values: readonly unknown[] = []) {
+      let answer: unknown;
+      try {
+        answer = await run(text, [...values]);
+      } catch (error) {
+        throw isWithoutSchema(error) ? otherDatabase(error) : error;
+      }
+      return toResult<Row>(answer);
     },
   };
 }
+
+/** Drizzle's `sql` tag must come from the caller: its chunks are classes of that copy of the library. */
+export function fromDrizzle(tx: DrizzleTransaction, sql: DrizzleSql): QueryTransaction {
+  if (!has(tx, "execute") || !has(sql, "raw")) {
+    throw new OptionInvalid("fromDrizzle() did not get a Drizzle transaction and the sql tag.", DRIZZLE_HINT);
+  }
+  if (!has(tx, "rollback")) throw withoutTransaction("a Drizzle database", DRIZZLE_HINT);
+  return {
+    async query(text, [value] = []) {
+      const [before = "", after = ""] = text.split(PARAMETER);
+      return rowsOf(await tx.execute(sql`${sql.raw(before)}${value}${sql.raw(after)}`));
+    },
+  };
+}
+
+const DRIZZLE_HINT = 'Write fromDrizzle(tx, sql), with the tx of db.transaction() and the sql of "drizzle-orm".';
+
+/** With its casts, because a schema's name may hold a `$1` too. */
+const PARAMETER = /\$1(?=::text::jsonb)/;
+
+type Run = (text: string, values: unknown[]) => PromiseLike<unknown>;
+
+function runnerOf(tx: Transaction): Run {
+  if (has<KyselyTransaction>(tx, "executeQuery")) return (text, values) => tx.executeQuery(compiled(text, values));
+  if (has<PrismaTransaction>(tx, "$queryRawUnsafe")) return (text, values) => tx.$queryRawUnsafe(text, ...values);
+  if (has<PostgresJsTransaction>(tx, "unsafe")) return (text, values) => tx.unsafe(text, values);
+  // Knex has its own placeholder; a question mark of ours would be taken for one.
+  if (has<KnexTransaction>(tx, "raw")) {
+    return (text, values) => tx.raw(text.replaceAll("?", String.raw`\?`).replace(PARAMETER, "?"), values);
+  }
+  if (has<QueryTransaction>(tx, "query")) return (text, values) => tx.query(text, values);
+  if (has<DrizzleTransaction>(tx, "execute")) {
+    throw new OptionInvalid("tx is a transaction of Drizzle that was not wrapped.", DRIZZLE_HINT);
+  }
+  throw new OptionInvalid(
+    `tx is ${nameOf(tx)}, which is no transaction that Holdfast knows.`,
+    "Give the transaction of pg, PGlite, Kysely, Knex, Prisma, postgres.js or TypeORM, fromDrizzle(tx, sql), or an object with query(text, values).",
+  );
+}
+
+/** What Kysely's own CompiledQuery.raw(text, values) makes. */
+const compiled = (text: string, values: unknown[]): object => ({
+  sql: text,
+  parameters: values,
+  query: { kind: "RawNode", sqlFragments: [text], parameters: [] },
+  queryId: { queryId: "holdfast" },
+});
+
+/** Things with the shape of their library's transaction that are none. */
+const LOOKALIKES: readonly { what: string; hint: string; isIt: (tx: object) => boolean }[] = [
+  {
+    what: "a pg Pool",
+    hint: "Give the client: const client = await pool.connect(), then begin, enqueue and commit on it.",
+    isIt: (tx) => has(tx, "connect") && typeof get(tx, "totalCount") === "number",
+  },
+  {
+    what: "a pg client without an open transaction",
+    hint: 'Await client.query("begin") first.',
+    isIt: (tx) =>
+      has<{ getTransactionStatus(): unknown }>(tx, "getTransactionStatus") && tx.getTransactionStatus() === "I",
+  },
+  {
+    what: "a PGlite database",
+    hint: "Give the tx of db.transaction(async (tx) => …).",
+    isIt: (tx) => has(tx, "transaction") && get(tx, "waitReady") !== undefined,
+  },
+  {
+    what: "a Kysely database",
+    hint: "Give the trx of db.transaction().execute(async (trx) => …).",
+    isIt: (tx) => has(tx, "executeQuery") && get(tx, "isTransaction") === false,
+  },
+  {
+    what: "a Knex database",
+    hint: "Give the trx of knex.transaction(async (trx) => …).",
+    isIt: (tx) => has(tx, "raw") && has(tx, "transaction") && get(tx, "isTransaction") !== true,
+  },
+  {
+    what: "a Prisma client",
+    hint: "Give the tx of prisma.$transaction(async (tx) => …).",
+    isIt: (tx) => has(tx, "$queryRawUnsafe") && has(tx, "$connect"),
+  },
+  {
+    what: "the sql of postgres.js outside a transaction",
+    hint: "Give the inner one: sql.begin(async (sql) => …).",
+    isIt: (tx) => has(tx, "unsafe") && has(tx, "begin"),
+  },
+  {
+    what: "TypeORM without an open transaction",
+    hint: "Give the manager of dataSource.transaction(async (manager) => …).",
+    isIt: (tx) =>
+      get(tx, "isTransactionActive") === false ||
+      (has(tx, "getRepository") && get(get(tx, "queryRunner"), "isTransactionActive") !== true),
+  },
+];
+
+function refuseWithoutTransaction(tx: object): void {
+  const found = LOOKALIKES.find(({ isIt }) => isIt(tx));
+  if (found) throw withoutTransaction(found.what, found.hint);
+}
+
+const withoutTransaction = (what: string, hint: string): OptionInvalid =>
+  new OptionInvalid(`tx is ${what}: the job would not commit or roll back with your rows.`, hint);
+
+function get(from: unknown, name: string): unknown {
+  return from !== null && (typeof from === "object" || typeof from === "function")
+    ? Reflect.get(from, name)
+    : undefined;
+}
+
+function has<Shape>(tx: unknown, name: keyof Shape & string): tx is Shape;
+function has(tx: unknown, name: string): boolean;
+function has(tx: unknown, name: string): boolean {
+  return typeof get(tx, name) === "function";
+}
+
+function nameOf(value: unknown): string {
+  if (value === null || (typeof value !== "object" && typeof value !== "function")) return String(value);
+  const name: unknown = get(get(value, "constructor"), "name");
+  return typeof name === "string" && name !== "" && name !== "Object" ? `a ${name}` : "an object";
+}
+
+/** Row lists come as `{ rows }` or as an array, by library. */
+function rowsOf(answer: unknown): object[] {
+  const rows = Array.isArray(answer) ? answer : get(answer, "rows");
+  if (Array.isArray(rows)) return [...rows];
+  throw new OptionInvalid(
+    "tx ran the statement and did not answer with rows.",
+    "Let query(text, values) return a promise of { rows } or of the rows.",
+  );
+}
+
+function toResult<Row>(answer: unknown): QueryResult<Row> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as in every Queryable: the statement knows its rows
+  const rows = rowsOf(answer).map(withOurNames) as Row[];
+  return { rows, rowCount: rows.length };
+}
+
+/** Libraries can be told to change the case of column names; ours are one lower-case word each. */
+function withOurNames(row: object): object {
+  if ("id" in row) return row;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+const NO_SUCH_TABLE = "42P01";
+const NO_SUCH_SCHEMA = "3F000";
+
+/** Drizzle has the server's error as its cause. */
+function isWithoutSchema(error: unknown): boolean {
+  const code = codeOf(get(error, "cause")) ?? codeOf(error);
+  return code === NO_SUCH_TABLE || code === NO_SUCH_SCHEMA;
+}
+
+const otherDatabase = (cause: unknown): OptionInvalid =>
+  new OptionInvalid(
+    "The database of tx has no Holdfast schema of that name: it is not the one that open() was given.",
+    "Open Holdfast on the database in which the transaction is.",
+    { cause },
+  );

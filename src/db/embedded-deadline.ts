@@ -1,17 +1,22 @@
 // The time that one call has. `expired` rejects when it is over; what it says depends on how far the call had come.
 import { DatabaseUnavailable } from "../errors.ts";
 import { formatDuration } from "../shared/duration.ts";
+import { startDeadline } from "./deadline.ts";
 
-export type Phase = "waiting" | "running" | "committing";
+export type Phase = "waiting" | "running" | "in transaction" | "committing";
 
 const SAYS: Record<Phase, [what: string, hint: string]> = {
   waiting: [
     "The embedded database had no turn for this call",
-    "It serves one transaction at a time: look for one that is long, or allow the call more time (timeoutMs).",
+    "It serves one transaction at a time: look for one that is long, or give the call more time (timeoutMs).",
   ],
   running: [
     "The embedded database did not finish this call",
-    "The statement cannot be interrupted and goes on; whether it took effect is unknown. Allow the call more time (timeoutMs).",
+    "Whether the statement took effect is unknown. Give the call more time (timeoutMs), or make it do less.",
+  ],
+  "in transaction": [
+    "The embedded database rolled a transaction back: a statement was not finished",
+    "Give the transaction more time (timeoutMs), or make its statements do less.",
   ],
   committing: [
     "The embedded database did not confirm the COMMIT",
@@ -19,30 +24,22 @@ const SAYS: Record<Phase, [what: string, hint: string]> = {
   ],
 };
 
-/** setTimeout turns anything longer into 1 ms. */
-const LONGEST_MS = 2_147_483_647;
-
 export class Deadline {
-  phase: Phase = "waiting";
+  phase: Phase;
   over = false;
   readonly expired: Promise<never>;
-  #timer: NodeJS.Timeout | undefined;
+  /** The call is settled, or has no more use for it. */
+  clear: () => void = () => {};
 
-  constructor(timeoutMs: number) {
+  constructor(timeoutMs: number, phase: Phase) {
+    this.phase = phase;
     this.expired = new Promise((_, reject) => {
-      this.#timer = setTimeout(
-        () => {
-          this.over = true;
-          const [what, hint] = SAYS[this.phase];
-          reject(new DatabaseUnavailable(`${what} within ${formatDuration(timeoutMs)}.`, hint));
-        },
-        Math.min(timeoutMs, LONGEST_MS),
-      );
+      this.clear = startDeadline(timeoutMs, () => {
+        this.over = true;
+        const [what, hint] = SAYS[this.phase];
+        reject(new DatabaseUnavailable(`${what} within ${formatDuration(timeoutMs)}.`, hint));
+      });
     });
     this.expired.catch(() => {});
-  }
-
-  clear(): void {
-    clearTimeout(this.#timer);
   }
 }

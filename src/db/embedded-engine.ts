@@ -72,21 +72,29 @@ function guard(pglite: PGlite): void {
   const mod = pglite.Module;
   const { _PostgresMainLoopOnce: loopOnce, stackRestore } = mod;
   let dead: Error | null = null;
-  mod._PostgresMainLoopOnce = () => {
-    try {
-      loopOnce();
-    } catch (error) {
-      if ((error as { status?: unknown } | null)?.status !== LONGJMP) {
-        dead = new Error(`The embedded PostgreSQL stopped: ${textOf(error)}`, { cause: error });
-        mod._PostgresSendReadyForQueryIfNecessary = mod._pgl_pq_flush = () => {};
+  Object.assign(mod, {
+    _PostgresMainLoopOnce() {
+      try {
+        loopOnce();
+      } catch (error) {
+        if (statusOf(error) !== LONGJMP) {
+          dead = new Error(`The embedded PostgreSQL stopped: ${textOf(error)}`, { cause: error });
+          Object.assign(mod, { _PostgresSendReadyForQueryIfNecessary: sayNothing, _pgl_pq_flush: sayNothing });
+        }
+        throw error;
       }
-      throw error;
-    }
-  };
-  mod.stackRestore = (pointer) => {
-    if (dead) throw dead;
-    return stackRestore(pointer);
-  };
+    },
+    stackRestore(pointer: number) {
+      if (dead) throw dead;
+      return stackRestore(pointer);
+    },
+  } satisfies Partial<typeof mod>);
+}
+
+function sayNothing(): void {}
+
+function statusOf(error: unknown): unknown {
+  return typeof error === "object" && error !== null && "status" in error ? error.status : undefined;
 }
 
 function textOf(error: unknown): string {

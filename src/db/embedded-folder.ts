@@ -7,6 +7,7 @@ import { constants } from "node:fs";
 import { access, mkdir, open, readFile, readdir, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { FolderUnusable, OptionInvalid } from "../errors.ts";
+import { codeOf } from "./retryable.ts";
 
 /** Of the PGlite that package.json pins: test/db/embedded-folder.test.ts compares it with what the engine says. */
 export const POSTGRES_MAJOR = "18";
@@ -39,7 +40,7 @@ export async function makeFolder(folder: string): Promise<string> {
     if (made !== undefined) await writeFile(join(path, ".gitignore"), "*\n");
     return await realpath(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
+    const code = codeOf(error);
     if (code === "EEXIST" || code === "ENOTDIR") {
       const hint = "Choose another folder, or move the file away.";
       throw new FolderUnusable(`${path} is a file, or lies below one.`, hint, { cause: error });
@@ -93,10 +94,11 @@ export async function writeNote(folder: string, versions: FolderVersions): Promi
 
 async function readNote(folder: string): Promise<FolderNote | null> {
   try {
-    return JSON.parse(await readFile(join(folder, "holdfast.json"), "utf8")) as FolderNote;
+    const note: FolderNote = JSON.parse(await readFile(join(folder, "holdfast.json"), "utf8"));
+    return note;
   } catch (error) {
     // Unreadable counts as missing: it is for people, pgdata decides.
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    if (error instanceof SyntaxError || codeOf(error) === "ENOENT") return null;
     throw error;
   }
 }

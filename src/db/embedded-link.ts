@@ -23,14 +23,16 @@ export interface Link {
   onDeath: (reason: Error) => void;
   /** Whether the process must stay alive for it. */
   hold(on: boolean): void;
+  /** Ends the engine at once, as a crash would. Does nothing if it is in this thread. */
+  kill(reason: Error): void;
   /** Ends the engine in the proper way, or by force when that takes longer. False: it may still be running. */
   close(timeoutMs: number): Promise<boolean>;
 }
 
 export interface LinkOptions {
   /** Where the thread's file is. null: no thread. */
-  thread?: URL | null;
-  onTrouble?: (error: Error) => void;
+  thread?: URL | null | undefined;
+  onTrouble: (error: Error) => void;
 }
 
 const THREAD = new URL("./embedded-thread.js", import.meta.url);
@@ -45,7 +47,7 @@ export async function startLink({ thread = THREAD, onTrouble }: LinkOptions): Pr
     const message =
       "The thread of the embedded database cannot start, so the database runs in the main thread and blocks it during " +
       "every statement. If a bundler is used, keep holdfast out of the bundle (mark it as external).";
-    onTrouble?.(new Error(message, { cause: error }));
+    onTrouble(new Error(message, { cause: error }));
     return new LocalLink();
   }
 }
@@ -100,6 +102,11 @@ class ThreadLink implements Link {
     else this.#worker.unref();
   }
 
+  kill(reason: Error): void {
+    this.#failure ??= reason;
+    void this.#worker.terminate();
+  }
+
   async close(timeoutMs: number): Promise<boolean> {
     this.#closing = true;
     this.hold(true);
@@ -110,7 +117,7 @@ class ThreadLink implements Link {
 
   async #obey(order: Order): Promise<void> {
     if (this.#failure) throw this.#failure;
-    this.#worker.postMessage(order);
+    this.#worker.postMessage(order, []);
     const { failed } = await this.#answer();
     if (failed !== null) throw new Error(failed);
   }
@@ -154,6 +161,10 @@ class LocalLink implements Link {
 
   hold(): void {
     // What was sent and not answered is in the event loop already.
+  }
+
+  kill(): void {
+    // Whoever could do it is waiting for it.
   }
 
   async close(): Promise<boolean> {

@@ -2,56 +2,66 @@
 // are therefore those of the server tier by construction.
 //
 // Promises: statements run in the order they were given; several may be on their way at once, and what is given while
-// the engine works travels together in the next message; when the engine dies every statement that was on its way
-// fails.
-import { Duplex } from "node:stream";
-import pg from "pg";
+// the engine works travels together in the next message; when the session ends every statement on its way fails with
+// the reason; a statement that goes on after its time is told to onStuck.
+import { Client, DatabaseError, Query, type QueryConfig, type QueryResult, type ResultBuilder } from "pg";
+import { OptionInvalid } from "../errors.ts";
+import type { Deadline } from "./embedded-deadline.ts";
 import type { Link } from "./embedded-link.ts";
+import { Wire } from "./embedded-wire.ts";
 import { types } from "./postgres-types.ts";
 
-export interface Notification {
-  channel: string;
-  payload: string;
+export interface SessionEvents {
+  onNotification(channel: string, payload: string): void;
+  /** A statement whose time is over has been running for a while since. */
+  onStuck(): void;
 }
 
-interface Statement {
-  text: string;
-  values?: unknown[] | undefined;
-  queryMode?: "extended";
-}
-
-/** I: no transaction is open; T: one is; E: one is, and it has failed. */
-export type TransactionStatus = "I" | "T" | "E";
-
-export interface Ran {
-  rows: unknown[];
+export interface Ran<Row> {
+  rows: Row[];
   rowCount: number;
   command: string;
-  /** After the statement. */
-  status: TransactionStatus;
+  /** After the statement. I: no transaction is open; T: one is; E: one is, and it has failed. */
+  status: "I" | "T" | "E";
 }
+
+interface OnItsWay {
+  deadline: Deadline;
+  /** Since when nothing is before it. */
+  firstSince: number;
+}
+
+/** A statement that ends by itself soon after its time costs less than an engine that starts again. */
+const GRACE_MS = 1_000;
+const WATCH_MS = 200;
+/** The protocol counts values in 16 bits, and pg would let the count wrap around. */
+const MOST_VALUES = 65_535;
 
 export class Session {
   /** Why it is over. */
   ended: Error | null = null;
-  readonly #client: pg.Client;
+  readonly #client: Client;
   readonly #wire: Wire;
+  readonly #events: SessionEvents;
+  readonly #onTheirWay: OnItsWay[] = [];
+  #watch: NodeJS.Timeout | null = null;
 
-  constructor(link: Link, onNotification: (notification: Notification) => void) {
+  constructor(link: Link, events: SessionEvents) {
+    this.#events = events;
     this.#wire = new Wire(link);
-    this.#client = new pg.Client({
+    this.#client = new Client({
       stream: () => this.#wire,
       user: "postgres",
-      database: "postgres",
+      password: "",
       host: "embedded",
       port: 5432,
-      password: "",
+      database: "postgres",
       ssl: false,
       pipeline: true,
       types,
     });
     this.#client.on("error", () => {});
-    this.#client.on("notification", ({ channel, payload }) => onNotification({ channel, payload: payload ?? "" }));
+    this.#client.on("notification", ({ channel, payload = "" }) => events.onNotification(channel, payload));
   }
 
   async connect(): Promise<void> {
@@ -59,115 +69,80 @@ export class Session {
   }
 
   /** One statement. */
-  run(text: string, values?: readonly unknown[]): Promise<Ran> {
-    // Extended also without values: one statement per text, as with values.
-    return this.#submit({ text, values: values as unknown[] | undefined, queryMode: "extended" });
+  async run<Row>(deadline: Deadline, text: string, values: readonly unknown[] = []): Promise<Ran<Row>> {
+    if (values.length > MOST_VALUES) {
+      const hint = "Send the values as one array or as JSON, or in several statements.";
+      throw new OptionInvalid(`A statement has ${values.length} values; PostgreSQL takes ${MOST_VALUES}.`, hint);
+    }
+    // Without values pg would choose the protocol that takes several statements.
+    return this.#submit<Row>(deadline, { text, values: [...values], queryMode: "extended" });
   }
 
   /** Several statements in one text. */
-  runScript(text: string): Promise<Ran> {
-    return this.#submit({ text });
+  async runScript(deadline: Deadline, text: string): Promise<Ran<unknown>> {
+    return this.#submit(deadline, { text });
   }
 
   end(reason: Error): void {
     this.ended ??= reason;
     this.#wire.destroy(reason);
+    this.#stopWatching();
   }
 
-  async #submit(config: Statement): Promise<Ran> {
+  async #submit<Row>(deadline: Deadline, config: QueryConfig & { queryMode?: "extended" }): Promise<Ran<Row>> {
     try {
-      return await this.#send(config);
+      return await this.#send<Row>(deadline, config);
     } catch (error) {
+      if (this.ended) throw this.ended;
       // Its stack would begin at the reply; the caller's says more.
-      if (error instanceof pg.DatabaseError) Error.captureStackTrace(error);
+      if (error instanceof DatabaseError) Error.captureStackTrace(error);
       throw error;
     }
   }
 
-  #send(config: Statement): Promise<Ran> {
+  #send<Row>(deadline: Deadline, config: QueryConfig): Promise<Ran<Row>> {
+    if (this.ended) return Promise.reject(this.ended);
+    deadline.expired.catch(() => this.#startWatching());
+    const onItsWay: OnItsWay = { deadline, firstSince: performance.now() };
+    this.#onTheirWay.push(onItsWay);
     return new Promise((resolve, reject) => {
-      if (this.ended) {
-        reject(this.ended);
-        return;
-      }
-      const done = (error: Error | null, result: pg.QueryResult | pg.QueryResult[]): void => {
+      // pg calls it a second time in some failures.
+      const answered = (error: Error | null | undefined, result: ResultBuilder | ResultBuilder[]): void => {
+        this.#arrived(onItsWay);
         if (error) {
           reject(error);
           return;
         }
-        const { rows, rowCount, command } = Array.isArray(result) ? result.at(-1)! : result;
-        // Now, not after an await: the replies to later statements may be in the same bytes.
-        const status = (this.#client.getTransactionStatus() ?? "I") as TransactionStatus;
-        resolve({ rows, rowCount: rowCount ?? 0, command, status });
+        const last: QueryResult<Row & object> | undefined = Array.isArray(result) ? result.at(-1) : result;
+        // The status now, not after an await: the replies to later statements may be in the same bytes.
+        const status = this.#client.getTransactionStatus() ?? "I";
+        resolve({ rows: last?.rows ?? [], rowCount: last?.rowCount ?? 0, command: last?.command ?? "", status });
       };
-      this.#client.query(config as pg.QueryConfig, done as (error: Error, result: pg.QueryResult) => void);
+      this.#client.query(new Query(config, answered));
     });
   }
-}
 
-/** More rows than this are parsed in several turns of the event loop. */
-const SLICE = 256 * 1024;
-
-/** What `pg` takes for its socket. */
-class Wire extends Duplex {
-  readonly #link: Link;
-  #written: ((error?: Error | null) => void) | null = null;
-
-  constructor(link: Link) {
-    super();
-    this.#link = link;
-    link.onReply = (reply) => this.#receive(Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength));
+  #arrived(statement: OnItsWay): void {
+    const at = this.#onTheirWay.indexOf(statement);
+    if (at >= 0) this.#onTheirWay.splice(at, 1);
+    const first = this.#onTheirWay[0];
+    if (first && at === 0) first.firstSince = performance.now();
   }
 
-  connect(): void {
-    setImmediate(() => this.emit("connect"));
+  #startWatching(): void {
+    if (this.ended) return;
+    this.#watch ??= setInterval(() => {
+      const first = this.#onTheirWay[0];
+      if (!this.#onTheirWay.some(({ deadline }) => deadline.over)) this.#stopWatching();
+      else if (first?.deadline.over && performance.now() - first.firstSince > GRACE_MS) {
+        this.#stopWatching();
+        this.#events.onStuck();
+      }
+    }, WATCH_MS).unref();
   }
 
-  setNoDelay(): void {}
-  setKeepAlive(): void {}
-  ref(): void {}
-  unref(): void {}
-
-  override _read(): void {}
-
-  override _write(chunk: Buffer, _encoding: string, written: (error?: Error | null) => void): void {
-    this.#send([chunk], written);
-  }
-
-  override _writev(chunks: { chunk: Buffer }[], written: (error?: Error | null) => void): void {
-    this.#send(
-      chunks.map(({ chunk }) => chunk),
-      written,
-    );
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#written = null;
-    done(error);
-  }
-
-  /** One message at a time: `written` comes with its reply, and Node keeps together what is written until then. */
-  #send(chunks: Buffer[], written: (error?: Error | null) => void): void {
-    this.#written = written;
-    // A copy with a buffer of its own: it is handed over to the thread.
-    const message = new Uint8Array(chunks.reduce((size, chunk) => size + chunk.length, 0));
-    let at = 0;
-    for (const chunk of chunks) {
-      message.set(chunk, at);
-      at += chunk.length;
-    }
-    this.#link.send(message);
-  }
-
-  #receive(reply: Buffer): void {
-    if (this.destroyed) return;
-    this.push(reply.subarray(0, SLICE));
-    if (reply.length > SLICE) {
-      setImmediate(() => this.#receive(reply.subarray(SLICE)));
-      return;
-    }
-    const written = this.#written;
-    this.#written = null;
-    written?.();
+  #stopWatching(): void {
+    if (this.#watch) clearInterval(this.#watch);
+    this.#watch = null;
   }
 }

@@ -1,7 +1,9 @@
 // Whose turn it is on the one session, first come first served: single statements several at a time (they only share
 // the way there), a transaction or a script alone.
 export interface Turn {
-  release(): void;
+  end(): void;
+  /** Nobody joins it any more: what is running may have to be ended, and would take them along. */
+  shun(): void;
 }
 
 interface Waiting {
@@ -10,27 +12,26 @@ interface Waiting {
   refuse(reason: Error): void;
 }
 
-/** Enough to keep the engine busy; a statement that is still here when its time is over never runs. */
+/** Enough to keep the engine busy; a statement that is still waiting when its time is over never runs. */
 const SIDE_BY_SIDE = 32;
 
 export class Turns {
-  #queue = new Set<Waiting>();
+  readonly #queue = new Set<Waiting>();
   #running = 0;
   #alone = false;
 
-  /** Rejects with what `giveUp` is rejected with, if that comes first. */
+  /** Rejects like `giveUp`, if that comes first. */
   take(alone: boolean, giveUp: Promise<never>): Promise<Turn> {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { alone, start: resolve, refuse: reject };
       this.#queue.add(waiting);
       this.#serve();
-      if (this.#queue.has(waiting)) {
-        giveUp.catch((reason: Error) => {
-          if (!this.#queue.delete(waiting)) return;
-          reject(reason);
-          this.#serve();
-        });
-      }
+      if (!this.#queue.has(waiting)) return;
+      giveUp.catch((reason: Error) => {
+        if (!this.#queue.delete(waiting)) return;
+        reject(reason);
+        this.#serve();
+      });
     });
   }
 
@@ -46,16 +47,24 @@ export class Turns {
       this.#queue.delete(waiting);
       this.#running += 1;
       this.#alone = waiting.alone;
-      let released = false;
-      waiting.start({
-        release: () => {
-          if (released) return;
-          released = true;
-          this.#running -= 1;
-          this.#alone = false;
-          this.#serve();
-        },
-      });
+      waiting.start(this.#makeTurn());
     }
+  }
+
+  #makeTurn(): Turn {
+    let over = false;
+    return {
+      end: () => {
+        if (over) return;
+        over = true;
+        this.#running -= 1;
+        // With others still running it was shared, and may have been shunned by one of them.
+        if (this.#running === 0) this.#alone = false;
+        this.#serve();
+      },
+      shun: () => {
+        if (!over) this.#alone = true;
+      },
+    };
   }
 }

@@ -14,6 +14,7 @@ import { hostname, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { FolderLocked, FolderUnusable } from "../errors.ts";
+import { codeOf } from "./retryable.ts";
 
 export interface LockOptions {
   /** What the holder is, for the message that a second process gets: "holdfast dev". Default: the process's title. */
@@ -111,7 +112,7 @@ async function takeName(folder: string, name: string, self: Holder): Promise<() 
       const server = await listen(name, self);
       return () => close(server);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+      if (codeOf(error) !== "EADDRINUSE") throw error;
     }
     const answer = await ask(name);
     if (answer !== "dead") throw locked(folder, answer);
@@ -193,7 +194,9 @@ function listen(path: string, self: Holder): Promise<Server> {
     });
     server.once("error", reject);
     // exclusive: in a cluster, the primary would otherwise hand the same socket to every process that asks.
-    server.listen({ path, exclusive: true, readableAll: true, writableAll: true }, () => {
+    // All: who may not connect could not tell a dead one from a live one. An abstract socket has no such rights.
+    const all = !path.startsWith("\0");
+    server.listen({ path, exclusive: true, readableAll: all, writableAll: all }, () => {
       server.off("error", reject);
       server.on("error", () => {});
       server.unref();
@@ -227,11 +230,16 @@ function ask(path: string): Promise<Holder | "dead" | "silent"> {
 
 function readHolder(text: string): Holder | null {
   try {
-    const value = JSON.parse(text) as Partial<Holder> | null;
-    return typeof value?.pid === "number" && typeof value.id === "string" ? (value as Holder) : null;
+    const value: unknown = JSON.parse(text);
+    return isHolder(value) ? value : null;
   } catch {
     return null;
   }
+}
+
+function isHolder(value: unknown): value is Holder {
+  if (typeof value !== "object" || value === null) return false;
+  return ["pid", "id", "state"].every((name) => name in value);
 }
 
 function locked(folder: string, holder: Holder | "silent"): FolderLocked {
@@ -248,10 +256,13 @@ function locked(folder: string, holder: Holder | "silent"): FolderLocked {
 function clock(since: string): string {
   const then = new Date(since);
   if (Number.isNaN(then.getTime())) return "an unknown time";
-  const two = (number: number): string => String(number).padStart(2, "0");
   const time = `${two(then.getHours())}:${two(then.getMinutes())}`;
   if (then.toDateString() === new Date().toDateString()) return time;
   return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${time}`;
+}
+
+function two(number: number): string {
+  return String(number).padStart(2, "0");
 }
 
 function printable(text: unknown): string {

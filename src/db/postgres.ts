@@ -85,7 +85,7 @@ class PostgresDb implements Db {
       try {
         await connection.run(text, undefined, timeoutMs);
       } catch (error) {
-        // It may have failed inside a transaction of its own, or changed settings before it did.
+        // It may have failed inside a transaction of its own; the server has not said yet whether that is open.
         connection.destroy(asError(error));
         throw error;
       }

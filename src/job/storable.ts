@@ -9,7 +9,8 @@ const MAX_DEPTH = 200;
 /** JSON text that comes back from a jsonb column as the same value; or a PayloadInvalid that names the place. */
 export function toStorableJson(what: string, value: unknown): string {
   if (value === undefined) return "null";
-  check(what, value, "", 0);
+  const found = findProblem(value, 0);
+  if (found) throw refuse(what, found);
   let json: string | undefined;
   try {
     json = JSON.stringify(value);
@@ -20,10 +21,13 @@ export function toStorableJson(what: string, value: unknown): string {
       { cause: error },
     );
   }
-  if (json === undefined) throw refuse(what, "", "is a function or a symbol", "Leave it out.");
+  if (json === undefined) throw refuse(what, problem("is a function or a symbol", "Leave it out."));
   // A string's toJSON may have produced what the walk could not see.
   if (json.includes("\\u") && UNSTORABLE_ESCAPE.test(json.replaceAll("\\\\", ""))) {
-    throw refuse(what, "", "holds a NUL character or half of a surrogate pair", "Remove it, or send it as base64.");
+    throw refuse(
+      what,
+      problem("holds a NUL character or half of a surrogate pair", "Remove it, or send it as base64."),
+    );
   }
   if (json.length > MAX_PAYLOAD_BYTES / 4 && Buffer.byteLength(json) > MAX_PAYLOAD_BYTES) {
     throw new PayloadInvalid(
@@ -36,61 +40,69 @@ export function toStorableJson(what: string, value: unknown): string {
 
 const UNSTORABLE_ESCAPE = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
 
-function check(what: string, value: unknown, path: string, depth: number): void {
+interface Problem {
+  /** From the inside out. */
+  path: string[];
+  text: string;
+  hint: string;
+}
+
+const problem = (text: string, hint: string): Problem => ({ path: [], text, hint });
+
+/** What about this value could not be kept. The path is built only on the way out of a problem. */
+function findProblem(value: unknown, depth: number): Problem | undefined {
   switch (typeof value) {
     case "string":
-      if (value.includes("\0")) throw refuse(what, path, "holds a NUL character", "Remove it, or send it as base64.");
+      if (value.includes("\0")) return problem("holds a NUL character", "Remove it, or send it as base64.");
       if (!value.isWellFormed()) {
-        throw refuse(what, path, "holds half of a surrogate pair", "Send text that is valid Unicode, or base64.");
+        return problem("holds half of a surrogate pair", "Send text that is valid Unicode, or base64.");
       }
-      return;
+      return undefined;
     case "number":
-      if (!Number.isFinite(value)) throw refuse(what, path, `is ${value}`, "JSON has no such number: send a string.");
-      return;
+      return Number.isFinite(value) ? undefined : problem(`is ${value}`, "JSON has no such number: send a string.");
     case "bigint":
-      throw refuse(what, path, "is a BigInt", "JSON has no such number: send it as a string.");
+      return problem("is a BigInt", "JSON has no such number: send it as a string.");
     case "function":
     case "symbol":
-      throw refuse(what, path, `is a ${typeof value}`, "Leave it out.");
-    case "object": {
-      if (value === null) return;
-      if (depth >= MAX_DEPTH) {
-        throw refuse(
-          what,
-          path.slice(0, 80),
-          `is nested deeper than ${MAX_DEPTH} levels (or holds itself)`,
-          "Flatten it.",
-        );
-      }
-      if (typeof (value as { toJSON?: unknown }).toJSON === "function") return;
-      if (Array.isArray(value)) {
-        for (let index = 0; index < value.length; index += 1) check(what, value[index], `${path}[${index}]`, depth + 1);
-        return;
-      }
-      if (value instanceof Map || value instanceof Set) {
-        throw refuse(
-          what,
-          path,
-          `is a ${value.constructor.name}, which JSON writes as {}`,
-          "Send an array or an object.",
-        );
-      }
-      for (const key of Object.keys(value)) {
-        if (key.includes("\0") || !key.isWellFormed()) {
-          throw refuse(what, path, "has a key with a NUL character or half of a surrogate pair", "Rename the key.");
-        }
-        const member = (value as Record<string, unknown>)[key];
-        if (member !== undefined) check(what, member, `${path}.${key}`, depth + 1);
-      }
-      return;
-    }
+      return problem(`is a ${typeof value}`, "Leave it out.");
+    case "object":
+      return value === null ? undefined : findProblemIn(value, depth);
     default:
-      return;
+      return undefined;
   }
 }
 
-function refuse(what: string, path: string, problem: string, hint: string): PayloadInvalid {
-  return new PayloadInvalid(`${what}${path === "" ? "" : ` at ${path}`} ${problem}.`, hint);
+function findProblemIn(value: object, depth: number): Problem | undefined {
+  if (depth >= MAX_DEPTH) return problem(`is nested deeper than ${MAX_DEPTH} levels (or holds itself)`, "Flatten it.");
+  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return undefined;
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) {
+      const found = findProblem(value[index], depth + 1);
+      if (found) return at(found, `[${index}]`);
+    }
+    return undefined;
+  }
+  if (value instanceof Map || value instanceof Set) {
+    return problem(`is a ${value.constructor.name}, which JSON writes as {}`, "Send an array or an object.");
+  }
+  for (const key of Object.keys(value)) {
+    if (key.includes("\0") || !key.isWellFormed()) {
+      return problem("has a key with a NUL character or half of a surrogate pair", "Rename the key.");
+    }
+    const found = findProblem((value as Record<string, unknown>)[key], depth + 1);
+    if (found) return at(found, `.${key}`);
+  }
+  return undefined;
+}
+
+function at(found: Problem, step: string): Problem {
+  found.path.push(step);
+  return found;
+}
+
+function refuse(what: string, { path, text, hint }: Problem): PayloadInvalid {
+  const place = path.toReversed().join("").slice(0, 120);
+  return new PayloadInvalid(`${what}${place === "" ? "" : ` at ${place}`} ${text}.`, hint);
 }
 
 /** Any text, made storable: NUL and lone surrogates replaced, cut to a number of characters without halving one. */
@@ -107,13 +119,30 @@ export function cleanText(text: unknown, maxLength: number): string {
 
 /** Refuses JSON text whose integers JavaScript would silently round. For text that arrives over a wire. */
 export function refuseRoundedIntegers(what: string, json: string): void {
-  for (const [text] of json.matchAll(/"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g)) {
-    if (text.startsWith('"') || !/^-?\d{16,}$/.test(text)) continue;
-    if (!Number.isSafeInteger(Number(text)) && BigInt(text) !== BigInt(Number(text))) {
+  // By hand: a regular expression that also matches strings overflows its stack on one of some megabytes.
+  for (let at = 0; at < json.length;) {
+    const quote = json.indexOf('"', at);
+    const end = quote < 0 ? json.length : quote;
+    for (const [text] of json.slice(at, end).matchAll(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g)) {
+      if (!/^-?\d{16,}$/.test(text) || isKeptExactly(text)) continue;
       throw new PayloadInvalid(
         `${what} holds the integer ${text.slice(0, 40)}, which JavaScript cannot keep exactly.`,
         "Send it as a string.",
       );
     }
+    at = quote < 0 ? end : endOfString(json, quote);
   }
+}
+
+function isKeptExactly(integer: string): boolean {
+  const number = Number(integer);
+  return Number.isFinite(number) && (Number.isSafeInteger(number) || BigInt(integer) === BigInt(number));
+}
+
+function endOfString(json: string, quote: number): number {
+  for (let at = quote + 1; at < json.length; at += 1) {
+    if (json[at] === "\\") at += 1;
+    else if (json[at] === '"') return at + 1;
+  }
+  return json.length;
 }

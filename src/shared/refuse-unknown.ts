@@ -1,7 +1,7 @@
 // An option that nobody reads is a mistake the user should hear about, with the name they probably meant.
 import { OptionInvalid } from "../errors.ts";
 
-export function refuseUnknown(where: string, given: object, known: readonly string[]): void {
+export function refuseUnknown(where: string, given: object, known: readonly string[], noun = "option"): void {
   for (const name of Object.keys(given)) {
     if (known.includes(name)) continue;
     const near = known.map((candidate) => ({
@@ -13,8 +13,8 @@ export function refuseUnknown(where: string, given: object, known: readonly stri
     const hint =
       best && best.distance <= Math.max(2, Math.floor(name.length / 2))
         ? `Did you mean "${best.candidate}"?`
-        : `Known options: ${known.join(", ")}.`;
-    throw new OptionInvalid(`${where} has the unknown option "${name}".`, hint);
+        : `Known ${noun}s: ${known.join(", ")}.`;
+    throw new OptionInvalid(`${where} has the unknown ${noun} "${name}".`, hint);
   }
 }
 

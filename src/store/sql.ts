@@ -46,9 +46,14 @@ export function makeStore(db: Db, schema: string): Store {
   };
 }
 
-/** Microseconds since 1970 as text: exact where a Date would round, and cheap to read. */
-export const asMicros = (expression: string): string => `(extract(epoch from ${expression}) * 1000000)::bigint`;
+/**
+ * Microseconds since 1970: exact where a Date would round. Through double precision, because numeric costs more than
+ * the rest of a row; its 53 bits keep microseconds exact until the year 2106.
+ */
+export const asMicros = (expression: string): string => `round(date_part('epoch', ${expression}) * 1e6)::bigint`;
 export const fromMicros = (expression: string): string =>
   `(timestamptz 'epoch' + ${expression} * interval '1 microsecond')`;
+/** Milliseconds of an interval, as a number. */
+export const asMillis = (expression: string): string => `(date_part('epoch', ${expression}) * 1e3)`;
 /** A UUIDv7 made by the database, for rows that no client could have named. */
 export const sqlUuidv7 = `encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(floor(extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid`;

@@ -7,7 +7,7 @@ import { type Run, signalOf } from "./run.ts";
 
 export interface ExecuteInput {
   run: Run;
-  log: JobLog;
+  log(run: { jobId: string; kind: string; attempt: number }): JobLog;
   progress(run: Run, done: number, total: number | undefined, note: string | undefined): Promise<void>;
 }
 
@@ -44,6 +44,7 @@ function endedBy(run: Run, error: unknown): Outcome {
 class Context implements JobContext {
   readonly payload: unknown;
   readonly #input: ExecuteInput;
+  #log: JobLog | undefined;
   constructor(input: ExecuteInput, payload: unknown) {
     this.#input = input;
     this.payload = payload;
@@ -85,7 +86,8 @@ class Context implements JobContext {
     return signalOf(this.#input.run);
   }
   get log() {
-    return this.#input.log;
+    const { id, kind, attempt } = this.#input.run.job;
+    return (this.#log ??= this.#input.log({ jobId: id, kind, attempt }));
   }
   progress(done: number, total?: number, note?: string): Promise<void> {
     return this.#input.progress(this.#input.run, done, total, note);

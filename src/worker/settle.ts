@@ -9,7 +9,15 @@ import { jitter, sleep } from "../shared/sleep.ts";
 import { toStorableJson } from "../job/storable.ts";
 import { type Outcome, recordError } from "../job/outcome.ts";
 import { isMissingPartition, makePartitions } from "../store/janitor/partitions.ts";
-import { type EndedRun, settleDone, settleRuns, type Verdict, whyNotSettled } from "../store/jobs/settle.ts";
+import {
+  type EndedRun,
+  settleClaim,
+  settleDone,
+  settleRuns,
+  type Verdict,
+  whyNotSettled,
+} from "../store/jobs/settle.ts";
+import type { LeaseId } from "../store/jobs/beat.ts";
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { Run } from "./run.ts";
@@ -63,21 +71,35 @@ export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler
 
   async function runDone(entries: Entry[]): Promise<(Settled | Promise<Settled>)[]> {
     const finished = keeper.onlyOf(entries.map((entry) => entry.run));
-    let done: Set<string>;
-    try {
-      done = await settleDone(store, entries, finished);
-    } catch (error) {
+    const { claims, mixed } = byClaim(entries);
+    const parts = claims.map(async ([first, ...rest]) => {
+      const part = [first, ...rest];
+      const lease = finished.find(({ token, leaseMs }) => token === first.token && leaseMs === first.run.leaseMs);
+      const ids = part.map((entry) => entry.id);
+      const done = new Set(await settleClaim(store, first.token, ids, first.keepMs, lease?.leaseMs ?? null));
+      conclude(part, done, lease ? [lease] : []);
+    });
+    if (mixed.length > 0) {
+      const leases = finished.filter((lease) => mixed.some((entry) => entry.token === lease.token));
+      parts.push(settleDone(store, mixed, leases).then((done) => conclude(mixed, done, leases)));
+    }
+    const results = new Map<Entry, Settled>();
+    function conclude(part: readonly Entry[], done: ReadonlySet<string>, leases: readonly LeaseId[]): void {
+      const gone = new Set(done.size === part.length ? leases.map((lease) => lease.token) : []);
+      for (const entry of part) {
+        if (!done.has(entry.id)) continue;
+        keeper.drop(entry.run, gone.has(entry.token) ? "row-gone" : "settled");
+        results.set(entry, DONE);
+      }
+    }
+    for (const part of await Promise.allSettled(parts)) {
+      if (part.status === "fulfilled") continue;
       // Unknown, or a lock in the way: the careful statement sorts it out, run by run.
+      const error: unknown = part.reason;
       if (!isLockTimeout(error)) onTrouble(error);
       if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
-      done = new Set();
     }
-    const goneTokens = new Set(done.size === entries.length ? finished.map((lease) => lease.token) : []);
-    return entries.map((entry) => {
-      if (!done.has(entry.id)) return carefully.add(entry);
-      keeper.drop(entry.run, goneTokens.has(entry.token) ? "row-gone" : "settled");
-      return DONE;
-    });
+    return entries.map((entry) => results.get(entry) ?? carefully.add(entry));
   }
 
   /** One pass over these runs; those whose row somebody has locked are missing from the answer. */
@@ -98,7 +120,7 @@ export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler
     return settled;
   }
 
-  function conclude(entry: Entry, settled: Settled): Settled {
+  function finish(entry: Entry, settled: Settled): Settled {
     const isOver = settled.verdict !== "lost" && settled.verdict !== "abandoned";
     keeper.drop(entry.run, isOver ? "settled" : "left-behind");
     return settled;
@@ -110,10 +132,10 @@ export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler
       await sleep(pause);
       try {
         const settled = (await pass([entry])).get(entry.id);
-        if (settled) return conclude(entry, settled);
-        if (Date.now() > giveUpAt) return conclude(entry, ABANDONED);
+        if (settled) return finish(entry, settled);
+        if (Date.now() > giveUpAt) return finish(entry, ABANDONED);
       } catch {
-        return conclude(entry, ABANDONED);
+        return finish(entry, ABANDONED);
       }
     }
   }
@@ -129,7 +151,7 @@ export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler
     }
     return entries.map((entry) => {
       const result = settled.get(entry.id);
-      return result ? conclude(entry, result) : alone(entry);
+      return result ? finish(entry, result) : alone(entry);
     });
   }
 
@@ -161,6 +183,30 @@ export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler
 const DONE: Settled = Object.freeze({ verdict: "done", runAt: undefined });
 const LOST: Settled = Object.freeze({ verdict: "lost", runAt: undefined });
 const ABANDONED: Settled = Object.freeze({ verdict: "abandoned", runAt: undefined });
+
+/** Enough runs of one claim to be worth a statement of their own; fewer share one, pair by pair. */
+const WORTH_A_STATEMENT = 32;
+
+function byClaim(entries: readonly Entry[]): { claims: [Entry, ...Entry[]][]; mixed: Entry[] } {
+  const groups = new Map<string, [Entry, ...Entry[]]>();
+  const mixed: Entry[] = [];
+  for (const entry of entries) {
+    if (entry.result !== undefined) {
+      mixed.push(entry);
+      continue;
+    }
+    const name = `${entry.token} ${entry.run.leaseMs} ${entry.keepMs}`;
+    const group = groups.get(name);
+    if (group) group.push(entry);
+    else groups.set(name, [entry]);
+  }
+  const claims: [Entry, ...Entry[]][] = [];
+  for (const group of groups.values()) {
+    if (group.length >= WORTH_A_STATEMENT) claims.push(group);
+    else mixed.push(...group);
+  }
+  return { claims, mixed };
+}
 
 const weigh = (entry: Entry): number => 200 + (entry.result?.length ?? 0);
 

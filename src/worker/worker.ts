@@ -12,9 +12,10 @@ import type { HoldfastEvents } from "../metrics/events.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
 import type { Emitter } from "../shared/emitter.ts";
 import { makeService, type Service } from "../shared/service.ts";
-import { sleep } from "../shared/sleep.ts";
+import { within } from "../shared/sleep.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
+import { abandonLeases } from "../store/jobs/abandon.ts";
 import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
 import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
@@ -46,6 +47,11 @@ export interface Worker extends Service {
   readonly running: number;
   /** Runs in this worker that would be lost if the process ended now. */
   runningJobs(): { id: string; kind: string; attempt: number; startedAt: number }[];
+  /**
+   * For a process that is about to die of an error nobody caught: what runs here is recovered at once, as after a crash
+   * (a release would let a job that kills its process do so for ever). End the process right after it.
+   */
+  abandon(): Promise<void>;
 }
 
 const WATCH_MS = 200;
@@ -113,7 +119,7 @@ export function makeWorker(input: WorkerInput): Worker {
   async function live(run: Run, alone: boolean): Promise<void> {
     const outcome = await execute({
       run,
-      log: input.log({ jobId: run.job.id, kind: run.job.kind, attempt: run.job.attempt }),
+      log: input.log,
       progress: saveProgress,
     });
     if (!run.settling) {
@@ -228,8 +234,9 @@ export function makeWorker(input: WorkerInput): Worker {
         REGISTER_EVERY_MS,
       );
       stopHearing = wakeUps.subscribe((wakeUp) => {
-        for (const run of runs) if (wakeUp.cancelIds?.includes(run.job.id)) abortRun(run, "cancelled");
-        if (!wakeUp.cancelIds) loop.wake(wakeUp);
+        const { cancelIds } = wakeUp;
+        if (!cancelIds) return loop.wake(wakeUp);
+        for (const run of runs) if (cancelIds.includes(run.job.id)) abortRun(run, "cancelled");
       });
       stopSeeing = occupancy.onChange(() => loop.slotFreed());
       keeper.start();
@@ -240,10 +247,10 @@ export function makeWorker(input: WorkerInput): Worker {
       stopHearing?.();
       stopSeeing?.();
       await loop.stop();
-      await Promise.race([empty(), sleep(input.graceMs)]);
+      await within(input.graceMs, empty());
       settler.giveUpAfter(input.abortMs);
       for (const run of runs) abortRun(run, "shutdown");
-      await Promise.race([empty(), sleep(input.abortMs)]);
+      await within(input.abortMs, empty());
       await Promise.all([...runs].filter((run) => !run.settling).map((run) => settle(run, { type: "release" })));
       await settler.idle();
       await progress.idle();
@@ -255,11 +262,14 @@ export function makeWorker(input: WorkerInput): Worker {
     },
   });
 
-  return Object.assign(service, {
+  return {
+    ...service,
     id,
+    // Not by Object.assign: it would copy the number of this moment.
     get running() {
       return runs.size;
     },
+    abandon: () => abandonLeases(store, id),
     runningJobs: () =>
       [...runs].map((run) => ({
         id: run.job.id,
@@ -267,5 +277,5 @@ export function makeWorker(input: WorkerInput): Worker {
         attempt: run.job.attempt,
         startedAt: run.startedAt,
       })),
-  });
+  };
 }

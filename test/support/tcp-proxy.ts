@@ -22,6 +22,8 @@ export interface TcpProxy {
   through(url: string): string;
   /** Connections open now. */
   readonly open: number;
+  /** By its number, see Piece. */
+  isOpen(connection: number): boolean;
   /** Connections accepted since the start. */
   readonly accepted: number;
   pause(): void;
@@ -119,6 +121,9 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     },
     get open() {
       return pairs.size;
+    },
+    isOpen(connection) {
+      return [...pairs].some(({ id }) => id === connection);
     },
     get accepted() {
       return accepted;

@@ -5,7 +5,7 @@
 // limit, or when a cancel was asked for, the row is set apart for `endSetApart`.
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
-import { sql, type Statement, type Store } from "../sql.ts";
+import { asMillis, sql, type Statement, type Store } from "../sql.ts";
 import { CONSEQUENCES, lockGroups } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
 
@@ -61,7 +61,7 @@ cleared as (
 select id, kind, hold from back`;
 
 const NEXT_EXPIRY = sql`
-select (extract(epoch from min(expires_at) - :schema.clock()) * 1000)::double precision as in_ms from :schema.leases`;
+select ${asMillis("min(expires_at) - :schema.clock()")} as in_ms from :schema.leases`;
 
 const SET_APART = sql`
 select id from :schema.jobs where hold = 4 order by kind, run_at limit $1`;

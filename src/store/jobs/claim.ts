@@ -5,7 +5,7 @@
 // the dead entries before it are not walked again. What lies behind a watermark is found by store/jobs/look.ts and
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
-import { asMicros, fromMicros, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, asMillis, fromMicros, sql, type Statement, type Store } from "../sql.ts";
 
 export interface ClaimedJob {
   id: string;
@@ -58,7 +58,7 @@ leased as (
 )
 select id, kind, queue, payload, attempt, max_attempts, claim_count, rank, key, group_key, last_error,
   ${asMicros("run_at")} as run_us, ${asMicros("created_at")} as created_us,
-  (extract(epoch from :schema.clock() - run_at) * 1000)::double precision as lag_ms
+  ${asMillis(":schema.clock() - run_at")} as lag_ms
 from claimed`;
 
 const CLAIM_LANE = sql`

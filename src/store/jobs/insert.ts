@@ -34,12 +34,26 @@ export interface Inserted {
 
 const DUE = `coalesce(r.run_at, :schema.clock() + coalesce(r.delay_ms, 0) * interval '1 millisecond')`;
 
+// A JSON null in a record set arrives as an SQL null.
+const PAYLOAD = `coalesce(r.payload, 'null')`;
+
 const INSERT_PLAIN = sql`
 insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload, on_dead, headers)
-select r.id, r.kind, r.queue, r.rank, ${DUE}, :schema.clock(), r.max_attempts, r.payload, r.on_dead, r.headers
+select r.id, r.kind, r.queue, r.rank, ${DUE}, :schema.clock(), r.max_attempts, ${PAYLOAD}, r.on_dead, r.headers
 from jsonb_to_recordset($1::text::jsonb) as r (
   id uuid, kind text, queue text, rank smallint, max_attempts integer, payload jsonb,
   run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb)`;
+
+// The same for many jobs that differ in id and payload only, as most of one call do: a third cheaper.
+const INSERT_ALIKE = sql`
+insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
+select (r.pair ->> 0)::uuid, c.kind, c.queue, c.rank, :schema.clock() + c.delay, :schema.clock(), c.max_attempts,
+  r.pair -> 1
+from (
+  select doc -> 'pairs' as pairs, doc ->> 'kind' as kind, doc ->> 'queue' as queue, (doc ->> 'rank')::smallint as rank,
+    (doc ->> 'max_attempts')::integer as max_attempts, (doc ->> 'delay_ms')::bigint * interval '1 millisecond' as delay
+  from (select $1::text::jsonb as doc offset 0) as input offset 0
+) as c, jsonb_array_elements(c.pairs) as r (pair)`;
 
 // The lock timeout is for this statement's own transaction: somebody else's open transaction with the same key or
 // group must not stall the callers that share this statement. Inside a caller's transaction it is left alone.
@@ -51,8 +65,9 @@ guard as materialized (
   from input
 ),
 r as materialized (
-  select r.*, md5(r.payload::text)::uuid as payload_hash,
-    ${DUE} as due_at
+  select r.n, r.id, r.kind, r.queue, r.rank, r.max_attempts, ${PAYLOAD} as payload, r.on_dead, r.headers,
+    r.key, r.keep_key_ms, r.coalesce_key, r.group_key,
+    md5(${PAYLOAD}::text)::uuid as payload_hash, ${DUE} as due_at
   from guard, input, jsonb_to_recordset(doc -> 'rows') as r (
     n integer, id uuid, kind text, queue text, rank smallint, max_attempts integer, payload jsonb,
     run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb,
@@ -139,8 +154,30 @@ function asJson(job: NewJob, index: number): string {
   return `${text}}`;
 }
 
+function areAlike(jobs: readonly NewJob[]): boolean {
+  const first = jobs[0]!;
+  return jobs.every(
+    (job) =>
+      job.kind === first.kind &&
+      job.queue === first.queue &&
+      job.rank === first.rank &&
+      job.attempts === first.attempts &&
+      job.delayMs === first.delayMs &&
+      job.runAt === undefined &&
+      job.onDead === undefined &&
+      job.headers === undefined,
+  );
+}
+
+function alikeJson(jobs: readonly NewJob[]): string {
+  const { kind, queue, rank, attempts, delayMs = 0 } = jobs[0]!;
+  const common = JSON.stringify({ kind, queue, rank, max_attempts: attempts, delay_ms: delayMs });
+  return `${common.slice(0, -1)},"pairs":[${jobs.map((job) => `["${job.id}",${job.payload}]`).join(",")}]}`;
+}
+
 export async function insertPlain(store: Store, jobs: readonly NewJob[]): Promise<Inserted[]> {
-  await store.query(INSERT_PLAIN, [`[${jobs.map(asJson).join(",")}]`]);
+  if (areAlike(jobs)) await store.query(INSERT_ALIKE, [alikeJson(jobs)]);
+  else await store.query(INSERT_PLAIN, [`[${jobs.map(asJson).join(",")}]`]);
   return jobs.map((job) => ({ id: job.id, created: true, conflict: false, coalesced: false }));
 }
 
@@ -171,4 +208,4 @@ export async function findExisting(store: Store, ids: readonly string[]): Promis
   return new Set(rows.map((row) => row.id));
 }
 
-export const HOT_STATEMENTS: Record<string, Statement> = { INSERT_PLAIN };
+export const INSERT_STATEMENTS: Record<string, Statement> = { INSERT_PLAIN, INSERT_ALIKE, INSERT_SPECIAL };

@@ -3,7 +3,7 @@
 // `lookAhead` is cheap however much lies dead behind the watermarks: which lanes have something due, when the next
 // thing is due, ranks nobody has seen yet, suspects. `lookBack` finds what landed behind a watermark (a late commit, a
 // release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
-import { asMicros, fromMicros, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, asMillis, fromMicros, sql, type Statement, type Store } from "../sql.ts";
 import type { LanePosition } from "./claim.ts";
 
 export interface Sight {
@@ -23,7 +23,7 @@ export interface Gap {
   hi: number;
 }
 
-const DUE_MS = `(extract(epoch from j.run_at - :schema.clock()) * 1000)::double precision`;
+const DUE_MS = asMillis("j.run_at - :schema.clock()");
 
 const LOOK_AHEAD = sql`
 with lanes as materialized (

@@ -63,6 +63,27 @@ select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("keep_ms"
 from gone
 returning id`;
 
+// The same for runs of one claim that left no result: one token, one index scan for all ids.
+const SETTLE_CLAIM = sql`
+with guard as materialized (select ${LOCK_TIMEOUT} as set),
+gone as (
+  delete from :schema.jobs j
+  where j.id = any($1::uuid[]) and j.token = $2::bigint and (select set from guard) is not null
+    and j.state = 'running' and j.rerun is null and j.group_key is null
+  returning j.id, j.created_at, j.run_at, j.started_at, j.token, j.attempt, j.max_attempts, j.claim_count, j.rank,
+    j.kind, j.queue, j.payload, j.key, j.coalesce_key, j.progress, j.headers
+),
+released as (
+  delete from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4
+    and (select count(*) from gone) = cardinality($1::uuid[])
+)
+insert into ${HISTORY_TARGET}
+select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("$3::bigint")}, token,
+  attempt, max_attempts, claim_count, rank, 'done', kind, queue, payload, null, key, coalesce_key, null,
+  null, progress, headers
+from gone
+returning id`;
+
 /** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
 export const CONSEQUENCES = `
 tries as (
@@ -198,6 +219,18 @@ export async function settleDone(
   return new Set(rows.map((row) => row.id));
 }
 
+/** The ids that are done now, of runs that share their claim's token. `finishedLeaseMs`: their lease ends with them. */
+export async function settleClaim(
+  store: Store,
+  token: string,
+  ids: readonly string[],
+  keepMs: number | null,
+  finishedLeaseMs: number | null,
+): Promise<string[]> {
+  const { rows } = await store.query<{ id: string }>(SETTLE_CLAIM, [ids, token, keepMs, finishedLeaseMs]);
+  return rows.map((row) => row.id);
+}
+
 export async function settleRuns(store: Store, runs: readonly EndedRun[]): Promise<SettledRun[]> {
   const values = [`[${runs.map(endedJson).join(",")}]`];
   const groups = [...new Set(runs.flatMap((run) => run.group ?? []))];
@@ -226,4 +259,4 @@ export async function whyNotSettled(
   return new Map(rows.map((row) => [row.id, row.why]));
 }
 
-export const SETTLE_STATEMENTS: Record<string, Statement> = { SETTLE_DONE, SETTLE_RUNS };
+export const SETTLE_STATEMENTS: Record<string, Statement> = { SETTLE_DONE, SETTLE_CLAIM, SETTLE_RUNS };

@@ -1,0 +1,46 @@
+// A job as the API shows it: plain JSON, times in ISO 8601, ids as text.
+import type { FailedAttempt, Job } from "../job/job.ts";
+import { statusOf } from "../job/states.ts";
+
+const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
+
+/** In lists: without payload and result, which may be megabytes each. */
+export function toJobSummary(job: Job, now: Date) {
+  return {
+    id: job.id,
+    kind: job.kind,
+    queue: job.queue,
+    state: job.state,
+    status: statusOf(job, now),
+    attempt: job.attempt,
+    maxAttempts: job.maxAttempts,
+    claimCount: job.claimCount,
+    priority: job.priority,
+    key: job.key,
+    group: job.group,
+    coalesce: job.coalesceKey,
+    progress: job.progress,
+    lastError: job.lastError,
+    createdAt: job.createdAt.toISOString(),
+    runAt: job.runAt.toISOString(),
+    startedAt: iso(job.startedAt),
+    finishedAt: iso(job.finishedAt),
+    cancelRequestedAt: iso(job.cancelRequestedAt),
+  };
+}
+
+export function toJobView(job: Job, attempts: readonly FailedAttempt[], now: Date) {
+  return {
+    ...toJobSummary(job, now),
+    payload: job.payload,
+    result: job.result ?? null,
+    attempts: attempts.map((failed) => ({
+      ...failed,
+      startedAt: iso(failed.startedAt),
+      failedAt: failed.failedAt.toISOString(),
+    })),
+  };
+}
+
+export type JobSummary = ReturnType<typeof toJobSummary>;
+export type JobView = ReturnType<typeof toJobView>;

@@ -1,0 +1,55 @@
+// /api/v1/jobs: accept, look, act. Each is one call of the client.
+import type { Holdfast } from "../../client/client.ts";
+import { KindUnknown, NotFound } from "../../errors.ts";
+import type { AnyJobKind } from "../../job/define-job.ts";
+import { toJobSummary, toJobView } from "../job-view.ts";
+import type { Routes } from "./answer.ts";
+
+type JobRoutes = Routes<"enqueueJob" | "listJobs" | "readJob" | "cancelJob" | "retryJob" | "discardJob">;
+
+export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]): JobRoutes {
+  const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
+  return {
+    async enqueueJob({ kind, payload, options }) {
+      const known = byName.get(kind);
+      if (!known) throw unknownKind(kind, [...byName.keys()]);
+      const body = await hf.enqueue(known, payload, options);
+      return { status: body.created ? 201 : 200, body };
+    },
+    async listJobs(filter) {
+      const { jobs, next } = await hf.jobs.list(filter);
+      const now = new Date();
+      return { body: { jobs: jobs.map((job) => toJobSummary(job, now)), next } };
+    },
+    async readJob(id) {
+      const [job, attempts] = await Promise.all([hf.jobs.get(id), hf.jobs.attempts(id)]);
+      if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
+      return { body: toJobView(job, attempts, new Date()) };
+    },
+    async cancelJob(id) {
+      const how = await hf.jobs.cancel(id);
+      const cancelRequested = how === "requested";
+      return { body: { id, state: cancelRequested ? "running" : "cancelled", cancelRequested } };
+    },
+    async retryJob(id) {
+      await hf.jobs.retry(id);
+      return { body: { id, state: "pending" } };
+    },
+    async discardJob(id) {
+      await hf.jobs.discard(id);
+      return { body: { id, state: "dead", discarded: true } };
+    },
+  };
+}
+
+const SHOWN_KINDS = 50;
+
+function unknownKind(kind: string, known: string[]): KindUnknown {
+  const more = known.length > SHOWN_KINDS ? ` and ${known.length - SHOWN_KINDS} more` : "";
+  return new KindUnknown(
+    `This server does not know the kind ${JSON.stringify(kind.slice(0, 130))}.`,
+    known.length === 0
+      ? "It knows none: list them in holdfast.config.ts."
+      : `Known kinds: ${known.slice(0, SHOWN_KINDS).join(", ")}${more}.`,
+  );
+}

@@ -1,0 +1,156 @@
+// The handler on a port, with node:http. Beyond loopback it starts only with a token. Slow and silent clients are cut
+// off; close() takes no new requests, lets those under way finish, and does not wait for ever.
+import { lookup } from "node:dns/promises";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { type AddressInfo, isIP } from "node:net";
+import { hostname } from "node:os";
+import { getRequestListener } from "@hono/node-server";
+import { OptionInvalid } from "../errors.ts";
+import { isLoopback } from "./auth.ts";
+import { type Handler, type HandlerOptions, makeHandler } from "./handler.ts";
+
+export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses"> {
+  /** Default 127.0.0.1. */
+  host?: string;
+  /** Default 7070; 0 lets the system choose. */
+  port?: number;
+}
+
+export interface HttpServer {
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  /** True if other machines can reach it. */
+  readonly isOpen: boolean;
+  close(): Promise<void>;
+}
+
+const HEADERS_WITHIN_MS = 10_000;
+const REQUEST_WITHIN_MS = 60_000;
+const KEEP_ALIVE_MS = 5_000;
+const CLOSE_WITHIN_MS = 3_000;
+
+export async function serve(options: ServeOptions): Promise<HttpServer> {
+  const { host = "127.0.0.1", port = 7070, ...handlerOptions } = options;
+  const address = await addressOf(host);
+  const isOpen = !isLoopback(address);
+  if (isOpen && handlerOptions.token === undefined) {
+    throw new OptionInvalid(
+      `The host ${host} can be reached by other machines, and there is no token.`,
+      "Set HOLDFAST_TOKEN to a long random text (openssl rand -hex 32 makes one), or use the host 127.0.0.1.",
+    );
+  }
+  const named = [host, ...(isOpen ? [hostname()] : [])].filter((name) => isIP(name) !== 0 || /^[\w.-]+$/.test(name));
+  const handler = makeHandler({
+    ...handlerOptions,
+    allowedHosts: [...named, ...(handlerOptions.allowedHosts ?? [])],
+    allowAddresses: isOpen,
+  });
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_WITHIN_MS,
+      requestTimeout: REQUEST_WITHIN_MS,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      connectionsCheckingInterval: 5_000,
+    },
+    toNodeHandler(handler),
+  );
+  await listen(server, host, address, port);
+  const bound = server.address() as AddressInfo;
+  const shown = isIP(host) === 6 ? `[${host}]` : host;
+  return {
+    url: `http://${shown}:${bound.port}`,
+    host,
+    port: bound.port,
+    isOpen,
+    close: () => close(server),
+  };
+}
+
+/** For node:http, Express and everything else that takes (request, response). */
+export function toNodeHandler(handler: Handler): (request: IncomingMessage, response: ServerResponse) => void {
+  const listener = getRequestListener((request) => handler(request), {
+    overrideGlobalObjects: false,
+    errorHandler: () =>
+      Response.json(
+        {
+          error: {
+            code: "HOLDFAST_HTTP_BODY_UNREADABLE",
+            message: "The request cannot be read: its Host or its path is malformed.",
+            hint: "Send a plain HTTP request to the address that the server printed at start.",
+          },
+        },
+        { status: 400 },
+      ),
+  });
+  return (request, response) => void listener(request, response);
+}
+
+async function addressOf(host: string): Promise<string> {
+  if (isIP(host) !== 0) return host;
+  try {
+    return (await lookup(host)).address;
+  } catch (error) {
+    throw new OptionInvalid(`The host ${JSON.stringify(host)} has no address.`, "Use a name or address of this machine.", {
+      cause: error,
+    });
+  }
+}
+
+function listen(server: Server, host: string, address: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => reject(whyNot(error, host, port)));
+    server.listen({ host: address, port, exclusive: true }, () => {
+      server.removeAllListeners("error");
+      // A connection that could not be accepted (no file descriptors left) must not end the process.
+      server.on("error", () => {});
+      resolve();
+    });
+  });
+}
+
+function whyNot(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  switch (error.code) {
+    case "EADDRINUSE":
+      return new PortUnavailable(
+        `Port ${port} on ${host} is in use by another process.`,
+        `Stop that process, or choose another port: --port ${port + 1} or HOLDFAST_PORT=${port + 1}.`,
+        error,
+      );
+    case "EACCES":
+      return new PortUnavailable(
+        `This user may not listen on port ${port}.`,
+        "Choose a port above 1023, with --port or HOLDFAST_PORT.",
+        error,
+      );
+    case "EADDRNOTAVAIL":
+      return new PortUnavailable(
+        `The host ${host} is not an address of this machine.`,
+        "Use 127.0.0.1, or 0.0.0.0 for all of its addresses, with --host or HOLDFAST_HOST.",
+        error,
+      );
+    default:
+      return error;
+  }
+}
+
+/** The port or the host cannot be had; nothing was started. */
+export class PortUnavailable extends Error {
+  override readonly name = "PortUnavailable";
+  readonly hint: string;
+  constructor(message: string, hint: string, cause: Error) {
+    super(message, { cause });
+    this.hint = hint;
+  }
+}
+
+function close(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,76 @@
+// drain(): runs everything that is due, and what becomes due by that, until nothing is.
+import { OptionInvalid, WaitTimeout } from "../errors.ts";
+import type { AnyJobKind } from "../job/define-job.ts";
+import { durationMs, type Duration } from "../shared/duration.ts";
+import { makeAlarm } from "../shared/sleep.ts";
+import { countDue } from "../store/stats/count-due.ts";
+import { partsOf, type TestHoldfast } from "./open-test.ts";
+
+export interface DrainOptions {
+  /** How many run at once. One by default: a test wants an order it can rely on. */
+  concurrency?: number;
+  timeout?: Duration;
+  /** So many runs and still something due: a job that always comes back. */
+  maxRuns?: number;
+}
+
+/** How the runs ended. */
+export interface Drained {
+  runs: number;
+  done: number;
+  retrying: number;
+  snoozed: number;
+  dead: number;
+  cancelled: number;
+}
+
+const LOOK_EVERY_MS = 50;
+
+export async function drain(
+  hf: TestHoldfast,
+  kinds: readonly AnyJobKind[],
+  options: DrainOptions = {},
+): Promise<Drained> {
+  const { concurrency = 1, timeout = "30s", maxRuns = 10_000 } = options;
+  const { store } = partsOf(hf);
+  const until = Date.now() + durationMs("drain() timeout", timeout);
+  if (!Number.isInteger(maxRuns) || maxRuns < 1) {
+    throw new OptionInvalid(`drain() maxRuns is ${String(maxRuns)}.`, "Give a whole number of at least 1.");
+  }
+  const names = kinds.map((kind) => kind.kind);
+  const drained: Drained = { runs: 0, done: 0, retrying: 0, snoozed: 0, dead: 0, cancelled: 0 };
+  const alarm = makeAlarm();
+  const counting = (
+    [
+      ["job.claimed", "runs"],
+      ["job.done", "done"],
+      ["job.retrying", "retrying"],
+      ["job.snoozed", "snoozed"],
+      ["job.dead", "dead"],
+      ["job.cancelled", "cancelled"],
+    ] as const
+  ).map(([event, count]) =>
+    hf.on(event, ({ kind }) => {
+      if (!names.includes(kind)) return;
+      drained[count] += 1;
+      if (count !== "runs") alarm.ring();
+    }),
+  );
+  const worker = await hf.work(kinds, { concurrency, poll: "20ms", name: "drain" });
+  try {
+    for (let due = await countDue(store, names, 1_000); due > 0; due = await countDue(store, names, 1_000)) {
+      const isOverdue = Date.now() >= until;
+      if (isOverdue || drained.runs > maxRuns) {
+        throw new WaitTimeout(
+          `drain() gave up after ${isOverdue ? timeout : `${drained.runs} runs`}: ${due} jobs are still due or running.`,
+          "Look for a handler that does not end, or for a job that always comes back.",
+        );
+      }
+      await alarm.wait(LOOK_EVERY_MS);
+    }
+  } finally {
+    await worker.stop();
+    for (const stop of counting) stop();
+  }
+  return drained;
+}

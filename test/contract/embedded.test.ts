@@ -1,0 +1,26 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openEmbedded } from "#src/db/embedded.js";
+import { dbContract } from "./db-contract.ts";
+
+dbContract("embedded, in a folder", async () => {
+  const home = await mkdtemp(join(tmpdir(), "holdfast-contract-"));
+  const db = await openEmbedded({ folder: join(home, "data") });
+  return {
+    db,
+    async cleanup() {
+      await db.close();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+});
+
+dbContract(
+  "embedded, in memory",
+  async () => {
+    const db = await openEmbedded({ memory: true });
+    return { db, cleanup: () => db.close() };
+  },
+  { skip: { timeouts: "nothing can interrupt a statement, and ending the engine would lose the database" } },
+);

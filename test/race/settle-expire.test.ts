@@ -1,0 +1,160 @@
+// Settle, expire, beat: who may still speak for a run. Two connections, real locks.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
+import { beatIfHeld } from "#src/store/jobs/beat.js";
+import { progressIfRunning } from "#src/store/jobs/progress.js";
+import { settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import type { Session } from "../support/locks.ts";
+import { type Arena, ended, EXPIRE, LEASE_MS, openArena, SCHEMA, unlessLocked } from "./arena.ts";
+
+let arena: Arena;
+let other: Session;
+beforeAll(async () => {
+  arena = await openArena();
+  other = await arena.session();
+});
+afterAll(() => arena.close());
+
+const done = (run: { id: string; token: string }) => ({ id: run.id, token: run.token, keepMs: 86_400_000 });
+const lease = (run: { token: string }) => ({ token: run.token, leaseMs: LEASE_MS });
+
+test("a settle that is being committed wins over an expiry that comes meanwhile", async () => {
+  const run = await arena.overdue();
+  await other.begin();
+  expect(await settleDone(other.store(SCHEMA), [done(run)], [])).toEqual(new Set([run.id]));
+  // Not blocked: it skips what somebody has locked, and leaves the lease for later.
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  expect(await arena.leases()).toHaveLength(1);
+  await other.commit();
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  expect(await arena.live(run.id)).toBeUndefined();
+  expect(await arena.history(run.id)).toMatchObject([{ state: "done", token: run.token }]);
+  expect(await arena.leases()).toEqual([]);
+});
+
+test("a settle that is rolled back leaves the job to the next expiry", async () => {
+  const run = await arena.overdue();
+  await other.begin();
+  await settleDone(other.store(SCHEMA), [done(run)], [lease(run)]);
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  await other.rollback();
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toMatchObject([{ id: run.id }]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", hold: 2, attempt: 0 });
+});
+
+test("a settle that waited for an expiry is refused, and told that the lease was lost", async () => {
+  const run = await arena.overdue();
+  await other.begin();
+  expect(await expireIfOverdue(other.store(SCHEMA), EXPIRE)).toMatchObject([{ id: run.id }]);
+  const settling = unlessLocked(settleDone(arena.store, [done(run)], [lease(run)]), new Set<string>());
+  await arena.blocks(other);
+  await other.commit();
+  expect(await settling).toEqual(new Set());
+  expect(await arena.history(run.id)).toEqual([]);
+  // Nobody has taken the job yet; the old run is over all the same.
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", hold: 2 });
+  expect(await whyNotSettled(arena.store, [run])).toEqual(new Map([[run.id, "lost"]]));
+});
+
+test("after an expiry the old run can write nothing, whichever way it ends", async () => {
+  const run = await arena.overdue();
+  await expireIfOverdue(arena.store, EXPIRE);
+  const before = await arena.live(run.id);
+  for (const outcome of ["done", "retry", "dead", "snooze", "release", "cancelled"] as const) {
+    expect(await settleRuns(arena.store, [ended(run, outcome)])).toEqual([]);
+    expect(await whyNotSettled(arena.store, [run])).toEqual(new Map([[run.id, "lost"]]));
+  }
+  const progress = await progressIfRunning(arena.store, [{ id: run.id, token: run.token, done: 1, total: 2, note: null }]);
+  expect(progress).toEqual(new Set());
+  expect(await beatIfHeld(arena.store, [lease(run)], [], 5_000)).toMatchObject([{ state: "lost" }]);
+  expect(await arena.live(run.id)).toEqual(before);
+});
+
+test("a settle whose reply was lost is told that it was taken", async () => {
+  const runs = await Promise.all((["done", "retry", "dead", "snooze", "release"] as const).map(async (outcome) => {
+    const run = await arena.running();
+    await settleRuns(arena.store, [ended(run, outcome, { delayMs: 3_600_000 })]);
+    return run;
+  }));
+  for (const run of runs) {
+    expect(await settleRuns(arena.store, [ended(run, "done")])).toEqual([]);
+    expect(await whyNotSettled(arena.store, [run])).toEqual(new Map([[run.id, "already"]]));
+  }
+});
+
+test("a beat that is being committed wins over an expiry that comes meanwhile", async () => {
+  const run = await arena.overdue();
+  await other.begin();
+  expect(await beatIfHeld(other.store(SCHEMA), [lease(run)], [], 5_000)).toMatchObject([{ state: "renewed" }]);
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  await other.commit();
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "running", token: run.token });
+  expect(await settleDone(arena.store, [done(run)], [lease(run)])).toEqual(new Set([run.id]));
+});
+
+test("a beat during an expiry is unknown, not lost; afterwards it is what the expiry made of it", async () => {
+  const taken = await arena.overdue();
+  await other.begin();
+  await expireIfOverdue(other.store(SCHEMA), EXPIRE);
+  expect(await beatIfHeld(arena.store, [lease(taken)], [], 5_000)).toMatchObject([{ state: "unknown" }]);
+  await other.commit();
+  expect(await beatIfHeld(arena.store, [lease(taken)], [], 5_000)).toMatchObject([{ state: "lost" }]);
+
+  const kept = await arena.overdue();
+  await other.begin();
+  await expireIfOverdue(other.store(SCHEMA), EXPIRE);
+  expect(await beatIfHeld(arena.store, [lease(kept)], [], 5_000)).toMatchObject([{ state: "unknown" }]);
+  await other.rollback();
+  expect(await beatIfHeld(arena.store, [lease(kept)], [], 5_000)).toMatchObject([{ state: "renewed" }]);
+  expect(await arena.live(kept.id)).toMatchObject({ state: "running" });
+});
+
+test("one lease that somebody has locked does not keep the others from being renewed", async () => {
+  const locked = await arena.running();
+  const free = await arena.running();
+  await other.begin();
+  await other.query("select 1 from hf_race.leases where token = $1 for update", [locked.token]);
+  const results = await beatIfHeld(arena.store, [lease(locked), lease(free)], [], 5_000);
+  await other.rollback();
+  expect(new Map(results.map((result) => [result.token, result.state]))).toEqual(
+    new Map([
+      [locked.token, "unknown"],
+      [free.token, "renewed"],
+    ]),
+  );
+});
+
+test("of two expirers each job has one, and a crash while alone is counted once", async () => {
+  const run = await arena.overdue();
+  await other.query("update hf_race.leases set alone = true where token = $1", [run.token]);
+  await other.begin();
+  expect(await expireIfOverdue(other.store(SCHEMA), EXPIRE)).toMatchObject([{ id: run.id }]);
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  await other.commit();
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", crash_count: 1, hold: 2 });
+});
+
+test("ten expirers at once recover sixty jobs once each", async () => {
+  const ids = await arena.insert(Array.from({ length: 60 }, () => ({})));
+  await Promise.all(ids.map((id) => arena.claim([id])));
+  await other.query("update hf_race.leases set alone = true, expires_at = now() - interval '1 second'");
+  const expired: string[] = [];
+  await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      for (let round = 0; round < 20; round += 1) {
+        for (const { id } of await expireIfOverdue(arena.store, { ...EXPIRE, limit: 3 })) expired.push(id);
+      }
+    }),
+  );
+  while (expired.length < 60) {
+    const more = await expireIfOverdue(arena.store, EXPIRE);
+    if (more.length === 0) break;
+    for (const { id } of more) expired.push(id);
+  }
+  const ours = expired.filter((id) => ids.includes(id));
+  expect(ours).toHaveLength(60);
+  expect(new Set(ours).size).toBe(60);
+  for (const id of ids) expect(await arena.live(id)).toMatchObject({ crash_count: 1 });
+});

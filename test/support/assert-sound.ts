@@ -1,0 +1,148 @@
+// What must hold in a schema at any moment, whatever was killed, raced or retried before. Each rule is a query for
+// what breaks it; assertSound() throws with every rule that found something, and the first rows it found.
+import type { Db } from "#src/db/db.js";
+import { openPostgres } from "#src/db/postgres.js";
+import { quoteSchema } from "#src/shared/quote-schema.js";
+
+export interface SoundOptions {
+  /** Nobody works any more: nothing runs, and no lease is left. */
+  idle?: boolean;
+}
+
+const RULES: Record<string, string> = {
+  "a job is live or in the history, never both": `
+    select j.id, j.state, h.state as history_state from :schema.jobs j join :schema.job_history h using (id)`,
+
+  "a job is finished once": `
+    select id, count(*) from :schema.job_history group by id having count(*) > 1`,
+
+  "the history holds finished jobs only, and says when": `
+    select id, state, finished_at from :schema.job_history
+    where state not in ('done', 'cancelled', 'dead') or finished_at is null`,
+
+  "what is done was started": `
+    select id, attempt, claim_count from :schema.job_history
+    where state = 'done' and (started_at is null or token is null or claim_count < 1)`,
+
+  "a running job has a token, a start and an attempt": `
+    select id, token, started_at, attempt, claim_count from :schema.jobs
+    where state = 'running' and (token is null or started_at is null or attempt < 1 or claim_count < 1)`,
+
+  "a running job is listed by exactly one lease of its token": `
+    select j.id, j.token, count(l.token) as leases from :schema.jobs j
+    left join :schema.leases l on l.token = j.token and j.id = any(l.job_ids)
+    where j.state = 'running' group by j.id, j.token having count(l.token) <> 1`,
+
+  "a running job is held by nothing, or runs as a suspect": `
+    select id, hold from :schema.jobs where state = 'running' and hold not in (0, 2)`,
+
+  "a lease lists jobs, each once, and asks to cancel only those": `
+    select token, job_ids, cancel_ids from :schema.leases
+    where cardinality(job_ids) = 0 or not cancel_ids <@ job_ids
+      or cardinality(job_ids) <> (select count(distinct id) from unnest(job_ids) as u (id))`,
+
+  "a suspect that has the process to itself is alone under its lease": `
+    select token, job_ids from :schema.leases where alone and cardinality(job_ids) <> 1`,
+
+  "dead is held as dead, and nothing else is": `
+    select id, state, hold from :schema.jobs where (state = 'dead') <> (hold = 3)`,
+
+  "only known holds": `
+    select id, hold from :schema.jobs where hold not between 0 and 4`,
+
+  "attempts stay within the budget": `
+    select id, state, attempt, max_attempts, claim_count from :schema.jobs
+    where attempt < 0 or attempt > max_attempts or claim_count < attempt
+    union all
+    select id, state, attempt, max_attempts, claim_count from :schema.job_history
+    where attempt < 0 or attempt > max_attempts or claim_count < attempt`,
+
+  "crashes are counted up to the limit": `
+    select id, crash_count from :schema.jobs where crash_count not between 0 and 3`,
+
+  "a cancel waits only on what runs or is being ended": `
+    select id, state, hold from :schema.jobs
+    where cancel_requested_at is not null and not (state = 'running' or hold = 4)`,
+
+  "only members of a group wait behind a head": `
+    select id, group_key from :schema.jobs where hold = 1 and (group_key is null or state <> 'pending')`,
+
+  "every group with open members has its row": `
+    select distinct j.group_key from :schema.jobs j
+    where j.group_key is not null and j.state <> 'dead'
+      and not exists (select 1 from :schema.job_groups g where g.name = j.group_key)`,
+
+  "the head of a group is its open member that came first, and is not held back": `
+    select g.name, g.head, f.id as first, f.hold from :schema.job_groups g
+    left join lateral (
+      select j.id, j.hold from :schema.jobs j
+      where j.group_key = g.name and j.state <> 'dead' order by j.group_seq limit 1
+    ) f on true
+    where g.head is distinct from f.id or f.hold is distinct from nullif(f.hold, 1)`,
+
+  "everybody else in a group is held back": `
+    select j.id, j.group_key, j.state, j.hold from :schema.jobs j
+    join :schema.job_groups g on g.name = j.group_key
+    where j.state <> 'dead' and j.id <> g.head and j.hold <> 1`,
+
+  "places in a group are given once, and up to the tail": `
+    select j.group_key, j.group_seq, count(*) from :schema.jobs j
+    left join :schema.job_groups g on g.name = j.group_key
+    where j.group_key is not null and j.state <> 'dead'
+    group by j.group_key, j.group_seq, g.tail
+    having count(*) > 1 or j.group_seq is null or j.group_seq > g.tail`,
+
+  "the ledger knows the key of every live and every dead job": `
+    select j.id, j.kind, j.key from :schema.jobs j
+    where j.key is not null and not exists (
+      select 1 from :schema.job_keys k where k.kind = j.kind and k.key = j.key and k.job_id = j.id)`,
+
+  "one key is one job: a key of the ledger has one live job at most": `
+    select kind, key, count(*) from :schema.jobs where key is not null group by kind, key having count(*) > 1`,
+
+  "one open job per coalesce key": `
+    select kind, coalesce_key, count(*) from :schema.jobs
+    where coalesce_key is not null and state <> 'dead' group by kind, coalesce_key having count(*) > 1`,
+
+  "only a coalescing job can be asked to run again": `
+    select id, state from :schema.jobs where rerun is not null and coalesce_key is null`,
+
+  "a failed attempt belongs to a run that happened": `
+    select a.job_id, a.claim_count, j.claim_count as claims from :schema.attempts a
+    join :schema.jobs j on j.id = a.job_id where a.claim_count > j.claim_count or a.claim_count < 1`,
+
+  "a failed attempt says why, and when": `
+    select job_id, claim_count, outcome from :schema.attempts where failed_at is null or error is null`,
+
+  "priority stays in its range": `
+    select id, rank from :schema.jobs where rank not between -100 and 100`,
+};
+
+const IDLE_RULES: Record<string, string> = {
+  "nothing runs": `select id, kind, token from :schema.jobs where state = 'running'`,
+  "no lease is left": `select token, lease_ms, job_ids from :schema.leases`,
+};
+
+const SHOWN = 5;
+
+export async function assertSound(
+  database: string | Db,
+  schema = "holdfast",
+  { idle = false }: SoundOptions = {},
+): Promise<void> {
+  if (typeof database === "string") {
+    const db = await openPostgres({ url: database });
+    try {
+      return await assertSound(db, schema, { idle });
+    } finally {
+      await db.close();
+    }
+  }
+  const quoted = quoteSchema(schema);
+  const problems: string[] = [];
+  for (const [rule, query] of Object.entries(idle ? { ...RULES, ...IDLE_RULES } : RULES)) {
+    const { rows } = await database.query(`${query.replaceAll(":schema", () => quoted)} limit ${SHOWN}`);
+    if (rows.length > 0) problems.push(`${rule}\n${rows.map((row) => `    ${JSON.stringify(row)}`).join("\n")}`);
+  }
+  if (problems.length > 0) throw new Error(`The schema ${quoted} is not sound:\n- ${problems.join("\n- ")}`);
+}
