@@ -27,7 +27,7 @@ export interface Contract<Input, Output> {
 }
 
 export type InputOf<C> = C extends Contract<infer Input, unknown> ? Input : never;
-export type OutputOf<C> = C extends Contract<never, infer Output> ? Output : never;
+export type OutputOf<C> = C extends Contract<unknown, infer Output> ? Output : never;
 
 const answering =
   <Output>() =>

@@ -106,14 +106,14 @@ function incoming(context: Context) {
 
 /** Everything is behind the token but what a contract calls public; nothing is told about unknown paths either. */
 function isPublic(path: string): boolean {
-  return Object.values<Contract<never, unknown>>(CONTRACTS).some(
+  return Object.values<Contract<unknown, unknown>>(CONTRACTS).some(
     (contract) => contract.access === "public" && contract.path === path,
   );
 }
 
 function methodsByPath(): Map<string, string[]> {
   const methods = new Map<string, string[]>();
-  for (const { path, method } of Object.values<Contract<never, unknown>>(CONTRACTS)) {
+  for (const { path, method } of Object.values<Contract<unknown, unknown>>(CONTRACTS)) {
     methods.set(path, [...(methods.get(path) ?? []), ...(method === "GET" ? ["GET", "HEAD"] : [method])]);
   }
   return methods;

@@ -38,7 +38,7 @@ export interface JobContext<Payload = unknown> {
   readonly maxAttempts: number;
   readonly key: string | null;
   readonly group: string | null;
-  readonly createdAt: Date;
+  /** When it was due. */
   readonly runAt: Date;
   /** Why the attempt before this one failed. */
   readonly lastError: ErrorRecord | null;

@@ -1,32 +1,40 @@
 // The life of one run: check the payload, run the handler, turn what happened into an outcome. The only place that
-// catches what handlers throw.
+// catches what handlers throw. Callbacks instead of async functions: this is paid for every job.
 import { parsePayload } from "../job/define-job.ts";
 import type { JobContext, JobLog } from "../job/handler.ts";
 import { type Outcome, outcomeOf, recordError } from "../job/outcome.ts";
 import { type Run, signalOf } from "./run.ts";
 
-export interface ExecuteInput {
-  run: Run;
+/** What a run may use of its worker. */
+export interface RunTools {
   log(run: { jobId: string; kind: string; attempt: number }): JobLog;
   progress(run: Run, done: number, total: number | undefined, note: string | undefined): Promise<void>;
 }
 
-export async function execute(input: ExecuteInput): Promise<Outcome> {
-  const { run } = input;
-  let payload = run.job.payload;
-  if (run.kind.schema) {
+const DONE: Outcome = Object.freeze({ type: "done", result: undefined });
+
+/** `onEnd` is called once, later or at once. */
+export function execute(run: Run, tools: RunTools, onEnd: (run: Run, outcome: Outcome) => void): void {
+  const done = (result: unknown): void => onEnd(run, result === undefined ? DONE : { type: "done", result });
+  const failed = (error: unknown): void => onEnd(run, endedBy(run, error));
+  const start = (payload: unknown): void => {
+    let returned: unknown;
     try {
-      payload = await parsePayload(run.kind, payload);
+      returned = run.kind.run(new Context(run, tools, payload));
     } catch (error) {
-      return { type: "dead", error: recordError(error, "invalid-payload") };
+      return failed(error);
     }
-  }
-  try {
-    const result: unknown = await run.kind.run(new Context(input, payload));
-    return { type: "done", result };
-  } catch (error) {
-    return endedBy(run, error);
-  }
+    if (isThenable(returned)) returned.then(done, failed);
+    else done(returned);
+  };
+  if (!run.kind.schema) return start(run.job.payload);
+  parsePayload(run.kind, run.job.payload).then(start, (error: unknown) =>
+    onEnd(run, { type: "dead", error: recordError(error, "invalid-payload") }),
+  );
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 }
 
 /** A handler that threw after its signal was aborted ended because of that, whatever it threw. */
@@ -43,53 +51,52 @@ function endedBy(run: Run, error: unknown): Outcome {
 
 class Context implements JobContext {
   readonly payload: unknown;
-  readonly #input: ExecuteInput;
+  readonly #run: Run;
+  readonly #tools: RunTools;
   #log: JobLog | undefined;
-  constructor(input: ExecuteInput, payload: unknown) {
-    this.#input = input;
+  constructor(run: Run, tools: RunTools, payload: unknown) {
+    this.#run = run;
+    this.#tools = tools;
     this.payload = payload;
   }
   get id() {
-    return this.#input.run.job.id;
+    return this.#run.job.id;
   }
   get kind() {
-    return this.#input.run.job.kind;
+    return this.#run.job.kind;
   }
   get queue() {
-    return this.#input.run.job.queue;
+    return this.#run.job.queue;
   }
   get attempt() {
-    return this.#input.run.job.attempt;
+    return this.#run.job.attempt;
   }
   get maxAttempts() {
-    return this.#input.run.job.max_attempts;
+    return this.#run.job.max_attempts;
   }
   get key() {
-    return this.#input.run.job.key;
+    return this.#run.job.key;
   }
   get group() {
-    return this.#input.run.job.group_key;
-  }
-  get createdAt() {
-    return new Date(Number(this.#input.run.job.created_us) / 1_000);
+    return this.#run.job.group_key;
   }
   get runAt() {
-    return new Date(Number(this.#input.run.job.run_us) / 1_000);
+    return new Date(Number(this.#run.job.run_us) / 1_000);
   }
   get lastError() {
-    return this.#input.run.job.last_error;
+    return this.#run.job.last_error;
   }
   get token() {
-    return this.#input.run.token;
+    return this.#run.token;
   }
   get signal() {
-    return signalOf(this.#input.run);
+    return signalOf(this.#run);
   }
   get log() {
-    const { id, kind, attempt } = this.#input.run.job;
-    return (this.#log ??= this.#input.log({ jobId: id, kind, attempt }));
+    const { id, kind, attempt } = this.#run.job;
+    return (this.#log ??= this.#tools.log({ jobId: id, kind, attempt }));
   }
   progress(done: number, total?: number, note?: string): Promise<void> {
-    return this.#input.progress(this.#input.run, done, total, note);
+    return this.#tools.progress(this.#run, done, total, note);
   }
 }

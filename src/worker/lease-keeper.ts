@@ -6,21 +6,13 @@ import { performance } from "node:perf_hooks";
 import { jitter, makeAlarm } from "../shared/sleep.ts";
 import { beatIfHeld, type BeatResult, type LeaseId } from "../store/jobs/beat.ts";
 import type { Store } from "../store/sql.ts";
-import { abortRun, type Run } from "./run.ts";
-
-interface HeldLease extends LeaseId {
-  runs: Set<Run>;
-  /** Local time until which the database surely has not given the jobs away. */
-  goodUntil: number;
-  /** A run was left behind: the row must run out, or nobody would ever recover that job. */
-  mustExpire: boolean;
-}
+import { abortRun, type HeldLease, type Run } from "./run.ts";
 
 export interface LeaseKeeper {
-  /** `sentAt`: when the claim was sent. */
+  /** The runs of one claim. `sentAt`: when the claim was sent. */
   hold(runs: readonly Run[], sentAt: number): void;
-  /** The leases that have no other runs than these: settling these may remove their rows. */
-  onlyOf(runs: readonly Run[]): LeaseId[];
+  /** The leases that have no other open runs than these: settling these may remove their rows. */
+  onlyOf(runs: readonly Run[]): Set<HeldLease>;
   /**
    * The run is over for this process. `row-gone`: its lease's row went with the settle. `left-behind`: the run was not
    * settled, so the row must stay and run out.
@@ -39,50 +31,51 @@ export interface LeaseKeeperInput {
 const WATCH_MS = 250;
 
 export function makeLeaseKeeper({ store, onLost, onTrouble }: LeaseKeeperInput): LeaseKeeper {
-  const leases = new Map<string, HeldLease>();
+  const leases = new Set<HeldLease>();
   let gone: LeaseId[] = [];
   const alarm = makeAlarm();
   let stopping = false;
   let loop: Promise<void> | undefined;
   let nextBeatAt = Infinity;
 
-  const idOf = (run: { token: string; leaseMs: number }): string => `${run.token}/${run.leaseMs}`;
   const beatEvery = (): number => {
     let shortest = Infinity;
-    for (const lease of leases.values()) shortest = Math.min(shortest, lease.leaseMs);
+    for (const lease of leases) shortest = Math.min(shortest, lease.leaseMs);
     return shortest / 3;
   };
 
   function lose(lease: HeldLease): void {
-    leases.delete(idOf(lease));
+    leases.delete(lease);
     for (const run of lease.runs) {
-      if (run.settling) continue;
+      if (run.lease !== lease || run.outcome) continue;
       abortRun(run, "lease-lost");
       onLost(run);
     }
   }
 
-  function take(results: readonly BeatResult[], sentAt: number): void {
-    for (const result of results) {
-      const lease = leases.get(`${result.token}/${result.lease_ms}`);
-      if (!lease) continue;
+  function take(held: readonly HeldLease[], results: readonly BeatResult[], sentAt: number): void {
+    const byId = new Map(results.map((result) => [`${result.token}/${result.lease_ms}`, result]));
+    for (const lease of held) {
+      const result = byId.get(`${lease.token}/${lease.leaseMs}`);
+      if (!result || !leases.has(lease)) continue;
       if (result.state === "renewed") lease.goodUntil = sentAt + lease.leaseMs;
       if (result.state === "lost") lose(lease);
-      if (result.cancel_ids.length === 0) continue;
-      const cancelled = new Set(result.cancel_ids);
-      for (const run of lease.runs) if (cancelled.has(run.job.id)) abortRun(run, "cancelled");
+      for (const id of result.cancel_ids) {
+        for (const run of lease.runs) if (run.job.id === id) abortRun(run, "cancelled");
+      }
     }
   }
 
   async function beat(): Promise<void> {
-    const held = [...leases.values()].map(({ token, leaseMs }) => ({ token, leaseMs }));
+    const held = [...leases];
     const finished = gone;
     gone = [];
     if (held.length === 0 && finished.length === 0) return;
     const sentAt = performance.now();
     try {
       // A beat that hangs must not eat the time of the next one.
-      take(await beatIfHeld(store, held, finished, Math.max(200, Math.min(beatEvery(), 5_000))), sentAt);
+      const timeoutMs = Math.max(200, Math.min(beatEvery(), 5_000));
+      take(held, await beatIfHeld(store, held, finished, timeoutMs), sentAt);
     } catch (error) {
       gone.push(...finished);
       onTrouble(error);
@@ -92,18 +85,17 @@ export function makeLeaseKeeper({ store, onLost, onTrouble }: LeaseKeeperInput):
   /** Aborts what the database would soon give away, while there is still time to notice. */
   function watch(): void {
     const now = performance.now();
-    for (const lease of [...leases.values()]) {
+    for (const lease of leases) {
       if (now > lease.goodUntil - Math.min(lease.leaseMs / 10, 1_000)) lose(lease);
     }
   }
 
   async function keep(): Promise<void> {
     while (!stopping || leases.size > 0) {
-      const now = performance.now();
-      if (now >= nextBeatAt) {
+      if (performance.now() >= nextBeatAt) {
         nextBeatAt = Infinity;
         await beat();
-        if (leases.size > 0 || gone.length > 0) nextBeatAt = performance.now() + jitter(Math.min(beatEvery(), 10_000));
+        if (leases.size > 0 || gone.length > 0) beatBefore(jitter(Math.min(beatEvery(), 10_000)));
       }
       watch();
       const wait = Math.min(nextBeatAt - performance.now(), leases.size > 0 ? WATCH_MS : Infinity);
@@ -112,50 +104,47 @@ export function makeLeaseKeeper({ store, onLost, onTrouble }: LeaseKeeperInput):
     if (gone.length > 0) await beat();
   }
 
+  function beatBefore(ms: number): void {
+    const due = performance.now() + ms;
+    if (due >= nextBeatAt) return;
+    nextBeatAt = due;
+    alarm.ring();
+  }
+
   return {
     hold(runs, sentAt) {
+      const made: HeldLease[] = [];
       for (const run of runs) {
-        const id = idOf(run);
-        let lease = leases.get(id);
+        let lease = made.find((candidate) => candidate.leaseMs === run.leaseMs);
         if (!lease) {
-          lease = {
-            token: run.token,
-            leaseMs: run.leaseMs,
-            runs: new Set(),
-            goodUntil: sentAt + run.leaseMs,
-            mustExpire: false,
-          };
-          leases.set(id, lease);
+          const { token, leaseMs } = run;
+          lease = { token, leaseMs, runs: [], open: 0, goodUntil: sentAt + leaseMs, mustExpire: false };
+          made.push(lease);
+          leases.add(lease);
         }
-        lease.runs.add(run);
+        lease.runs.push(run);
+        lease.open += 1;
+        run.lease = lease;
       }
-      const due = performance.now() + jitter(beatEvery());
-      if (due < nextBeatAt) {
-        nextBeatAt = due;
-        alarm.ring();
-      }
+      beatBefore(jitter(Math.min(...made.map((lease) => lease.leaseMs)) / 3));
     },
     onlyOf(runs) {
       const left = new Map<HeldLease, number>();
-      for (const run of runs) {
-        const lease = leases.get(idOf(run));
-        if (lease?.runs.has(run)) left.set(lease, (left.get(lease) ?? lease.runs.size) - 1);
-      }
-      return [...left].flatMap(([lease, count]) => (count === 0 && !lease.mustExpire ? [lease] : []));
+      for (const { lease } of runs) if (lease) left.set(lease, (left.get(lease) ?? lease.open) - 1);
+      const only = new Set<HeldLease>();
+      for (const [lease, count] of left) if (count === 0 && !lease.mustExpire && leases.has(lease)) only.add(lease);
+      return only;
     },
     drop(run, how) {
-      const lease = leases.get(idOf(run));
+      const { lease } = run;
       if (!lease) return;
-      lease.runs.delete(run);
+      run.lease = undefined;
+      lease.open -= 1;
       if (how === "left-behind") lease.mustExpire = true;
-      if (lease.runs.size > 0) return;
-      leases.delete(idOf(run));
+      if (lease.open > 0 || !leases.delete(lease)) return;
       if (how === "row-gone" || lease.mustExpire) return;
       gone.push({ token: lease.token, leaseMs: lease.leaseMs });
-      if (nextBeatAt === Infinity) {
-        nextBeatAt = performance.now() + 1_000;
-        alarm.ring();
-      }
+      beatBefore(1_000);
     },
     start() {
       loop ??= keep();

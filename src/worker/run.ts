@@ -1,35 +1,64 @@
 // One run of one job in this process: what the claim gave, and what may still happen to it.
 import type { AnyJobKind } from "../job/define-job.ts";
 import { type AbortCause, JobAborted } from "../job/handler.ts";
+import type { Outcome } from "../job/outcome.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
+import type { LeaseId } from "../store/jobs/beat.ts";
+
+/** A lease this process holds, with the runs under it. */
+export interface HeldLease extends LeaseId {
+  runs: Run[];
+  /** How many of them are not over. */
+  open: number;
+  /** Local time until which the database surely has not given the jobs away. */
+  goodUntil: number;
+  /** A run was left behind: the row must run out, or nobody would ever recover that job. */
+  mustExpire: boolean;
+}
 
 export interface Run {
   readonly job: ClaimedJob;
   readonly kind: AnyJobKind;
   readonly token: string;
   readonly leaseMs: number;
+  /** A suspect that has the process to itself. */
+  readonly alone: boolean;
   /** Monotonic milliseconds. */
   readonly startedAt: number;
   readonly deadline: number;
+  lease: HeldLease | undefined;
   /** Why the run was aborted; the first reason stays. */
   aborted: AbortCause | undefined;
-  /** The outcome is on its way or written; nothing else may be decided about it. */
-  settling: boolean;
+  /** Set once: from then on nothing else may be decided about the run. */
+  outcome: Outcome | undefined;
+  /** The outcome's result as JSON text. */
+  result: string | undefined;
   /** It counts against the worker's concurrency. */
   hasSlot: boolean;
   controller: AbortController | undefined;
 }
 
-export function makeRun(job: ClaimedJob, kind: AnyJobKind, token: string, now: number): Run {
+export interface RunInput {
+  job: ClaimedJob;
+  kind: AnyJobKind;
+  token: string;
+  alone: boolean;
+  now: number;
+}
+
+export function makeRun({ job, kind, token, alone, now }: RunInput): Run {
   return {
     job,
     kind,
     token,
     leaseMs: kind.leaseMs,
+    alone,
     startedAt: now,
     deadline: now + kind.timeoutMs,
+    lease: undefined,
     aborted: undefined,
-    settling: false,
+    outcome: undefined,
+    result: undefined,
     hasSlot: true,
     controller: undefined,
   };

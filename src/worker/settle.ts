@@ -1,15 +1,16 @@
 // Gets outcomes written, whatever the database does meanwhile. Runs that succeed share statements; everything else
 // shares others, so that one locked row never holds up the rest.
 //
-// "No answer" is answered by asking again: each statement is guarded by the token and can be sent twice. The promise
-// of `settle` resolves with what really happened to the run; it is never an exception.
+// "No answer" is answered by asking again: each statement is guarded by the token and can be sent twice. What really
+// happened to a run is told by `onSettled`, once per run; it is never an exception.
 import { isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { type Outcome, recordError } from "../job/outcome.ts";
+import { toStorableJson } from "../job/storable.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
-import { toStorableJson } from "../job/storable.ts";
-import { type Outcome, recordError } from "../job/outcome.ts";
 import { isMissingPartition, makePartitions } from "../store/janitor/partitions.ts";
 import {
+  type DoneRun,
   type EndedRun,
   settleClaim,
   settleDone,
@@ -17,19 +18,18 @@ import {
   type Verdict,
   whyNotSettled,
 } from "../store/jobs/settle.ts";
-import type { LeaseId } from "../store/jobs/beat.ts";
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
-import type { Run } from "./run.ts";
+import type { HeldLease, Run } from "./run.ts";
 
 export type Settled =
   | { verdict: Verdict; runAt: Date | undefined }
   | { verdict: "lost"; runAt: undefined }
-  /** Shutdown gave up waiting for the database: the lease will expire. */
+  /** Shutdown gave up waiting for the database, or the database refuses the outcome: the lease will expire. */
   | { verdict: "abandoned"; runAt: undefined };
 
 export interface Settler {
-  settle(run: Run, outcome: Outcome): Promise<Settled>;
+  settle(run: Run, outcome: Outcome): void;
   /** From now on an unreachable database is given up on after `ms`. */
   giveUpAfter(ms: number): void;
   idle(): Promise<void>;
@@ -38,6 +38,7 @@ export interface Settler {
 export interface SettlerInput {
   store: Store;
   keeper: LeaseKeeper;
+  onSettled(run: Run, outcome: Outcome, settled: Settled): void;
   onTrouble(error: unknown): void;
 }
 
@@ -47,60 +48,116 @@ interface Entry extends EndedRun {
 
 const MAX_ROWS = 1_000;
 const MAX_BYTES = 4 * 1_048_576;
+/** Enough runs of one claim to be worth a statement of their own; fewer share one, pair by pair. */
+const WORTH_A_STATEMENT = 32;
 
-export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler {
+const DONE: Settled = Object.freeze({ verdict: "done", runAt: undefined });
+const LOST: Settled = Object.freeze({ verdict: "lost", runAt: undefined });
+const ABANDONED: Settled = Object.freeze({ verdict: "abandoned", runAt: undefined });
+
+export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInput): Settler {
   let giveUpAt = Infinity;
+  let quick: Run[] = [];
+  let isFlushing = false;
+  let onQuiet: (() => void) | undefined;
 
-  /** Tries until it works: with the database away, a finished run waits here, and its lease decides its fate. */
-  async function persist<T>(work: () => Promise<T>): Promise<T | undefined> {
-    let refusals = 0;
-    for (let pause = 25; ; pause = Math.min(pause * 2, 2_000)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isLockTimeout(error)) return undefined;
-        onTrouble(error);
-        if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
-        // What the database refuses again and again it will always refuse.
-        if (!isConnectionTrouble(error) && !isRetryable(error) && ++refusals >= 5) throw error;
-        if (Date.now() > giveUpAt) throw error;
-        await sleep(jitter(pause));
-      }
+  // ---- the hot path: success, no group
+
+  function pump(): void {
+    if (isFlushing) return;
+    if (quick.length === 0) return onQuiet?.();
+    isFlushing = true;
+    // Handlers that end in the same turn of the event loop share the statement.
+    setImmediate(() => {
+      const batch = takeBatch();
+      void settleQuickly(batch).then(() => {
+        isFlushing = false;
+        pump();
+      });
+    });
+  }
+
+  function takeBatch(): Run[] {
+    let bytes = 0;
+    let count = 0;
+    while (count < quick.length && count < MAX_ROWS && bytes < MAX_BYTES) bytes += quick[count++]!.result?.length ?? 0;
+    const batch = count === quick.length ? quick : quick.slice(0, count);
+    quick = count === quick.length ? [] : quick.slice(count);
+    return batch;
+  }
+
+  async function settleQuickly(batch: readonly Run[]): Promise<void> {
+    const finished = keeper.onlyOf(batch);
+    const { claims, mixed } = byClaim(batch);
+    const parts = claims.map((runs) => settleOneClaim(runs, finished));
+    if (mixed.length > 0) parts.push(settleMixed(mixed, finished));
+    await Promise.all(parts);
+  }
+
+  async function settleOneClaim(runs: readonly Run[], finished: ReadonlySet<HeldLease>): Promise<void> {
+    const { token, kind, lease } = runs[0]!;
+    const last = lease && finished.has(lease) ? lease.leaseMs : null;
+    const ids = runs.map((run) => run.job.id);
+    const isDone = await tried(() => settleClaim(store, token, ids, kind.keepDoneMs, last));
+    for (const run of runs) {
+      if (isDone) concludeDone(run, last !== null);
+      else settleCarefully(run);
     }
   }
 
-  async function runDone(entries: Entry[]): Promise<(Settled | Promise<Settled>)[]> {
-    const finished = keeper.onlyOf(entries.map((entry) => entry.run));
-    const { claims, mixed } = byClaim(entries);
-    const parts = claims.map(async ([first, ...rest]) => {
-      const part = [first, ...rest];
-      const lease = finished.find(({ token, leaseMs }) => token === first.token && leaseMs === first.run.leaseMs);
-      const ids = part.map((entry) => entry.id);
-      const done = new Set(await settleClaim(store, first.token, ids, first.keepMs, lease?.leaseMs ?? null));
-      conclude(part, done, lease ? [lease] : []);
-    });
-    if (mixed.length > 0) {
-      const leases = finished.filter((lease) => mixed.some((entry) => entry.token === lease.token));
-      parts.push(settleDone(store, mixed, leases).then((done) => conclude(mixed, done, leases)));
+  async function settleMixed(runs: readonly Run[], finished: ReadonlySet<HeldLease>): Promise<void> {
+    const leases = [...finished].filter((lease) => runs.some((run) => run.lease === lease));
+    const done = (await tried(() => settleDone(store, runs.map(toDoneRun), leases))) ?? new Set<string>();
+    const areGone = done.size === runs.length;
+    for (const run of runs) {
+      if (done.has(run.job.id)) concludeDone(run, areGone && run.lease !== undefined && leases.includes(run.lease));
+      else settleCarefully(run);
     }
-    const results = new Map<Entry, Settled>();
-    function conclude(part: readonly Entry[], done: ReadonlySet<string>, leases: readonly LeaseId[]): void {
-      const gone = new Set(done.size === part.length ? leases.map((lease) => lease.token) : []);
-      for (const entry of part) {
-        if (!done.has(entry.id)) continue;
-        keeper.drop(entry.run, gone.has(entry.token) ? "row-gone" : "settled");
-        results.set(entry, DONE);
-      }
-    }
-    for (const part of await Promise.allSettled(parts)) {
-      if (part.status === "fulfilled") continue;
-      // Unknown, or a lock in the way: the careful statement sorts it out, run by run.
-      const error: unknown = part.reason;
+  }
+
+  /** Undefined: unknown, or a lock in the way. The careful statement sorts it out, run by run. */
+  async function tried<T>(work: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await work();
+    } catch (error) {
       if (!isLockTimeout(error)) onTrouble(error);
       if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
+      return undefined;
     }
-    return entries.map((entry) => results.get(entry) ?? carefully.add(entry));
   }
+
+  function concludeDone(run: Run, isRowGone: boolean): void {
+    keeper.drop(run, isRowGone ? "row-gone" : "settled");
+    onSettled(run, run.outcome!, DONE);
+  }
+
+  // ---- everything else
+
+  function settleCarefully(run: Run): void {
+    // The coalescer's run never rejects.
+    void careful.add(toEntry(run));
+  }
+
+  const careful = makeCoalescer<Entry, void>({
+    maxEntries: 200,
+    maxWeight: MAX_BYTES,
+    weigh: (entry) => 200 + (entry.result?.length ?? 0),
+    lanes: 4,
+    async run(entries) {
+      let settled: Map<string, Settled>;
+      try {
+        settled = await pass(entries);
+      } catch {
+        // One row the database refuses must not take the others with it.
+        if (entries.length > 1) return entries.map(alone);
+        settled = new Map(entries.map((entry) => [entry.id, ABANDONED]));
+      }
+      return entries.map((entry) => {
+        const result = settled.get(entry.id);
+        return result ? conclude(entry, result) : alone(entry);
+      });
+    },
+  });
 
   /** One pass over these runs; those whose row somebody has locked are missing from the answer. */
   async function pass(entries: readonly Entry[]): Promise<Map<string, Settled>> {
@@ -120,108 +177,106 @@ export function makeSettler({ store, keeper, onTrouble }: SettlerInput): Settler
     return settled;
   }
 
-  function finish(entry: Entry, settled: Settled): Settled {
-    const isOver = settled.verdict !== "lost" && settled.verdict !== "abandoned";
-    keeper.drop(entry.run, isOver ? "settled" : "left-behind");
-    return settled;
-  }
-
   /** For a run whose row is locked, by its own open transaction perhaps: nobody else waits with it. */
-  async function alone(entry: Entry): Promise<Settled> {
+  async function alone(entry: Entry): Promise<void> {
     for (let pause = 20; ; pause = Math.min(pause * 2, 500)) {
       await sleep(pause);
       try {
         const settled = (await pass([entry])).get(entry.id);
-        if (settled) return finish(entry, settled);
-        if (Date.now() > giveUpAt) return finish(entry, ABANDONED);
+        if (settled) return conclude(entry, settled);
+        if (Date.now() > giveUpAt) return conclude(entry, ABANDONED);
       } catch {
-        return finish(entry, ABANDONED);
+        return conclude(entry, ABANDONED);
       }
     }
   }
 
-  async function runCarefully(entries: Entry[]): Promise<(Settled | Promise<Settled>)[]> {
-    let settled: Map<string, Settled>;
-    try {
-      settled = await pass(entries);
-    } catch {
-      // One row the database refuses must not take the others with it.
-      if (entries.length > 1) return entries.map(alone);
-      settled = new Map(entries.map((entry) => [entry.id, ABANDONED]));
+  /** Tries until it works: with the database away, a finished run waits here, and its lease decides its fate. */
+  async function persist<T>(work: () => Promise<T>): Promise<T | undefined> {
+    let refusals = 0;
+    for (let pause = 25; ; pause = Math.min(pause * 2, 2_000)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (isLockTimeout(error)) return undefined;
+        onTrouble(error);
+        if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
+        // What the database refuses again and again it will always refuse.
+        if (!isConnectionTrouble(error) && !isRetryable(error) && ++refusals >= 5) throw error;
+        if (Date.now() > giveUpAt) throw error;
+        await sleep(jitter(pause));
+      }
     }
-    return entries.map((entry) => {
-      const result = settled.get(entry.id);
-      return result ? finish(entry, result) : alone(entry);
-    });
   }
 
-  const quickly = makeCoalescer<Entry, Settled>({ run: runDone, maxEntries: MAX_ROWS, maxWeight: MAX_BYTES, weigh });
-  const carefully = makeCoalescer<Entry, Settled>({
-    run: runCarefully,
-    maxEntries: 200,
-    maxWeight: MAX_BYTES,
-    weigh,
-    lanes: 4,
-  });
+  function conclude({ run }: Entry, settled: Settled): void {
+    const isOver = settled.verdict !== "lost" && settled.verdict !== "abandoned";
+    keeper.drop(run, isOver ? "settled" : "left-behind");
+    onSettled(run, run.outcome!, settled);
+  }
 
   return {
     settle(run, outcome) {
-      const entry = toEntry(run, outcome);
-      const isPlain = entry.outcome === "done" && entry.error === undefined && entry.group === null;
-      return (isPlain ? quickly : carefully).add(entry);
+      run.outcome = keepable(run, outcome);
+      if (run.outcome.type !== "done" || run.job.group_key !== null) return settleCarefully(run);
+      quick.push(run);
+      pump();
     },
     giveUpAfter(ms) {
       giveUpAt = Date.now() + ms;
     },
     async idle() {
-      await quickly.idle();
-      await carefully.idle();
+      if (isFlushing || quick.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
+      await careful.idle();
     },
   };
 }
 
-const DONE: Settled = Object.freeze({ verdict: "done", runAt: undefined });
-const LOST: Settled = Object.freeze({ verdict: "lost", runAt: undefined });
-const ABANDONED: Settled = Object.freeze({ verdict: "abandoned", runAt: undefined });
+/** A result that cannot be kept is the handler's mistake, and the same on every try. */
+function keepable(run: Run, outcome: Outcome): Outcome {
+  if (outcome.type !== "done" || outcome.result === undefined) return outcome;
+  try {
+    run.result = toStorableJson(`The result of ${run.job.kind}`, outcome.result);
+    return outcome;
+  } catch (error) {
+    return { type: "dead", error: recordError(error, "fatal") };
+  }
+}
 
-/** Enough runs of one claim to be worth a statement of their own; fewer share one, pair by pair. */
-const WORTH_A_STATEMENT = 32;
-
-function byClaim(entries: readonly Entry[]): { claims: [Entry, ...Entry[]][]; mixed: Entry[] } {
-  const groups = new Map<string, [Entry, ...Entry[]]>();
-  const mixed: Entry[] = [];
-  for (const entry of entries) {
-    if (entry.result !== undefined) {
-      mixed.push(entry);
+function byClaim(runs: readonly Run[]): { claims: Run[][]; mixed: Run[] } {
+  const groups = new Map<HeldLease | undefined, Map<number | null, Run[]>>();
+  const mixed: Run[] = [];
+  for (const run of runs) {
+    if (run.result !== undefined || run.lease === undefined) {
+      mixed.push(run);
       continue;
     }
-    const name = `${entry.token} ${entry.run.leaseMs} ${entry.keepMs}`;
-    const group = groups.get(name);
-    if (group) group.push(entry);
-    else groups.set(name, [entry]);
+    let byKeep = groups.get(run.lease);
+    if (!byKeep) groups.set(run.lease, (byKeep = new Map()));
+    const same = byKeep.get(run.kind.keepDoneMs);
+    if (same) same.push(run);
+    else byKeep.set(run.kind.keepDoneMs, [run]);
   }
-  const claims: [Entry, ...Entry[]][] = [];
-  for (const group of groups.values()) {
-    if (group.length >= WORTH_A_STATEMENT) claims.push(group);
-    else mixed.push(...group);
+  const claims: Run[][] = [];
+  for (const byKeep of groups.values()) {
+    for (const same of byKeep.values()) {
+      if (same.length >= WORTH_A_STATEMENT) claims.push(same);
+      else mixed.push(...same);
+    }
   }
   return { claims, mixed };
 }
 
-const weigh = (entry: Entry): number => 200 + (entry.result?.length ?? 0);
+function toDoneRun(run: Run): DoneRun {
+  return { id: run.job.id, token: run.token, result: run.result, keepMs: run.kind.keepDoneMs };
+}
 
-function toEntry(run: Run, outcome: Outcome): Entry {
-  const base = {
-    run,
-    id: run.job.id,
-    token: run.token,
-    keepMs: run.kind.keepDoneMs,
-    group: run.job.group_key,
-    delayMs: 0,
-  };
+function toEntry(run: Run): Entry {
+  const outcome = run.outcome!;
+  const base = { run, ...toDoneRun(run), group: run.job.group_key, delayMs: 0 };
   switch (outcome.type) {
     case "done":
-      return resultEntry(base, outcome.result, run);
+      return { ...base, outcome: "done" };
     case "gone":
       return { ...base, outcome: "done", error: outcome.error };
     case "retry": {
@@ -236,15 +291,5 @@ function toEntry(run: Run, outcome: Outcome): Entry {
       return { ...base, outcome: "release" };
     case "cancelled":
       return { ...base, outcome: "cancelled", error: outcome.error };
-  }
-}
-
-/** A result that cannot be kept is the handler's mistake, and the same on every try. */
-function resultEntry(base: Omit<Entry, "outcome">, result: unknown, run: Run): Entry {
-  if (result === undefined) return { ...base, outcome: "done" };
-  try {
-    return { ...base, outcome: "done", result: toStorableJson(`The result of ${run.job.kind}`, result) };
-  } catch (error) {
-    return { ...base, outcome: "dead", error: recordError(error, "fatal") };
   }
 }

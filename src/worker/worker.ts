@@ -72,7 +72,7 @@ export function makeWorker(input: WorkerInput): Worker {
     onTrouble: trouble("lease keeper"),
     onLost: (run) => events.emit("lease.lost", describe(run)),
   });
-  const settler = makeSettler({ store, keeper, onTrouble: trouble("settle") });
+  const settler = makeSettler({ store, keeper, onSettled, onTrouble: trouble("settle") });
   const loop: ClaimLoop = makeClaimLoop({
     store,
     workerId: id,
@@ -104,43 +104,39 @@ export function makeWorker(input: WorkerInput): Worker {
     return { jobId: run.job.id, kind: run.job.kind, queue: run.job.queue, attempt: run.job.attempt, workerId: id };
   }
 
+  const tools = { log: input.log, progress: saveProgress };
+
   function startRuns(jobs: ClaimedJob[], token: string, sentAt: number, alone: boolean): void {
     const now = performance.now();
-    const started = jobs.map((job) => makeRun(job, kinds.get(job.kind)!, token, now));
+    const started = jobs.map((job) => makeRun({ job, kind: kinds.get(job.kind)!, token, alone, now }));
     keeper.hold(started, sentAt);
+    const isHeard = events.has("job.claimed");
     for (const run of started) {
       runs.add(run);
       executing += 1;
-      if (events.has("job.claimed")) events.emit("job.claimed", { ...describe(run), waitedMs: run.job.lag_ms });
-      void live(run, alone);
+      if (isHeard) events.emit("job.claimed", { ...describe(run), waitedMs: run.job.lag_ms });
+      execute(run, tools, onEnd);
     }
   }
 
-  async function live(run: Run, alone: boolean): Promise<void> {
-    const outcome = await execute({
-      run,
-      log: input.log,
-      progress: saveProgress,
-    });
-    if (!run.settling) {
-      if (run.aborted === "lease-lost" && outcome.type !== "done") {
-        // Not ours any more: whoever has the job now decides about it.
-        run.settling = true;
-        keeper.drop(run, "left-behind");
-        end(run);
-      } else {
-        await settle(run, outcome);
-      }
-    }
-    if (alone) occupancy.free();
+  /** The handler is finished. */
+  function onEnd(run: Run, outcome: Outcome): void {
+    if (run.outcome) return;
+    if (run.aborted !== "lease-lost" || outcome.type === "done") return settle(run, outcome);
+    // Not ours any more: whoever has the job now decides about it.
+    run.outcome = outcome;
+    keeper.drop(run, "left-behind");
+    end(run);
   }
 
-  /** Writes the outcome; the slot is free at once, the run is over when the outcome is written. */
-  async function settle(run: Run, outcome: Outcome): Promise<void> {
-    run.settling = true;
+  /** The slot is free at once; the run is over when its outcome is written. */
+  function settle(run: Run, outcome: Outcome): void {
     freeSlot(run);
     unsettled += 1;
-    const settled = await settler.settle(run, outcome);
+    settler.settle(run, outcome);
+  }
+
+  function onSettled(run: Run, outcome: Outcome, settled: Settled): void {
     unsettled -= 1;
     end(run);
     report(run, outcome, settled);
@@ -157,6 +153,7 @@ export function makeWorker(input: WorkerInput): Worker {
     freeSlot(run);
     runs.delete(run);
     occupancy.leave();
+    if (run.alone) occupancy.free();
     loop.slotFreed();
     if (runs.size === 0) onEmpty?.();
   }
@@ -196,7 +193,7 @@ export function makeWorker(input: WorkerInput): Worker {
   }
 
   async function saveProgress(run: Run, done: number, total?: number, note?: string): Promise<void> {
-    if (run.settling || run.aborted === "lease-lost") return;
+    if (run.outcome || run.aborted === "lease-lost") return;
     await progress.add({
       id: run.job.id,
       token: run.token,
@@ -210,10 +207,10 @@ export function makeWorker(input: WorkerInput): Worker {
   function endOverdue(): void {
     const now = performance.now();
     for (const run of runs) {
-      if (now < run.deadline || run.settling) continue;
+      if (now < run.deadline || run.outcome) continue;
       abortRun(run, "timeout");
       const message = `The handler ran longer than its timeout of ${run.kind.timeoutMs} ms.`;
-      void settle(run, { type: "retry", error: { ...recordError({ name: "Timeout", message }), reason: "timeout" } });
+      settle(run, { type: "retry", error: { ...recordError({ name: "Timeout", message }), reason: "timeout" } });
     }
   }
 
@@ -251,7 +248,7 @@ export function makeWorker(input: WorkerInput): Worker {
       settler.giveUpAfter(input.abortMs);
       for (const run of runs) abortRun(run, "shutdown");
       await within(input.abortMs, empty());
-      await Promise.all([...runs].filter((run) => !run.settling).map((run) => settle(run, { type: "release" })));
+      for (const run of runs) if (!run.outcome) settle(run, { type: "release" });
       await settler.idle();
       await progress.idle();
       clearInterval(watch);

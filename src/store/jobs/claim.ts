@@ -14,13 +14,11 @@ export interface ClaimedJob {
   payload: unknown;
   attempt: number;
   max_attempts: number;
-  claim_count: number;
   rank: number;
   key: string | null;
   group_key: string | null;
   last_error: ErrorRecord | null;
   run_us: string;
-  created_us: string;
   /** How long it had been due. */
   lag_ms: number;
 }
@@ -46,8 +44,7 @@ claimed as (
   update :schema.jobs j set state = 'running', token = $1::bigint, attempt = j.attempt + 1,
     claim_count = j.claim_count + 1, started_at = :schema.clock()
   where j.ctid = any(array(select ctid from picked))
-  returning j.id, j.kind, j.queue, j.payload, j.attempt, j.max_attempts, j.claim_count, j.rank, j.key, j.group_key,
-    j.last_error, j.run_at, j.created_at
+  returning j.id, j.kind, j.queue, j.payload, j.attempt, j.max_attempts, j.rank, j.key, j.group_key, j.last_error, j.run_at
 ),
 leased as (
   insert into :schema.leases (token, lease_ms, expires_at, worker_id, alone, job_ids)
@@ -56,8 +53,8 @@ leased as (
   from claimed c join jsonb_to_recordset($3::text::jsonb) as l (kind text, lease_ms integer) on l.kind = c.kind
   group by l.lease_ms
 )
-select id, kind, queue, payload, attempt, max_attempts, claim_count, rank, key, group_key, last_error,
-  ${asMicros("run_at")} as run_us, ${asMicros("created_at")} as created_us,
+select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,
+  ${asMicros("run_at")} as run_us,
   ${asMillis(":schema.clock() - run_at")} as lag_ms
 from claimed`;
 
@@ -114,8 +111,8 @@ picked as materialized (
 ${take("$5::boolean")}`;
 
 const CLAIMED_BY_TOKEN = sql`
-select id, kind, queue, payload, attempt, max_attempts, claim_count, rank, key, group_key, last_error,
-  ${asMicros("run_at")} as run_us, ${asMicros("created_at")} as created_us, 0::double precision as lag_ms
+select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,
+  ${asMicros("run_at")} as run_us, 0::double precision as lag_ms
 from :schema.jobs j
 where j.id in (select unnest(l.job_ids) from :schema.leases l where l.token = $1::bigint)
   and j.token = $1::bigint and j.state = 'running'`;

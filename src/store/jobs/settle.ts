@@ -81,8 +81,7 @@ insert into ${HISTORY_TARGET}
 select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("$3::bigint")}, token,
   attempt, max_attempts, claim_count, rank, 'done', kind, queue, payload, null, key, coalesce_key, null,
   null, progress, headers
-from gone
-returning id`;
+from gone`;
 
 /** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
 export const CONSEQUENCES = `
@@ -219,16 +218,17 @@ export async function settleDone(
   return new Set(rows.map((row) => row.id));
 }
 
-/** The ids that are done now, of runs that share their claim's token. `finishedLeaseMs`: their lease ends with them. */
+/**
+ * For runs that share their claim's token. True: all of them are done now. `finishedLeaseMs`: their lease ends with them.
+ */
 export async function settleClaim(
   store: Store,
   token: string,
   ids: readonly string[],
   keepMs: number | null,
   finishedLeaseMs: number | null,
-): Promise<string[]> {
-  const { rows } = await store.query<{ id: string }>(SETTLE_CLAIM, [ids, token, keepMs, finishedLeaseMs]);
-  return rows.map((row) => row.id);
+): Promise<boolean> {
+  return (await store.query(SETTLE_CLAIM, [ids, token, keepMs, finishedLeaseMs])).rowCount === ids.length;
 }
 
 export async function settleRuns(store: Store, runs: readonly EndedRun[]): Promise<SettledRun[]> {

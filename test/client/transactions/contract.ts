@@ -78,6 +78,9 @@ export async function findJob(shop: Shop, id: string): Promise<Record<string, un
 
 const jobsOf = (shop: Shop): string => `"${shop.schema.replaceAll('"', '""')}".jobs`;
 
+/** Any name is allowed; this one is full of what libraries take for placeholders. */
+export const ODD_SCHEMA = 'we?ird $1 "x" :y ??';
+
 class Undo extends Error {}
 
 const NASTY = {
@@ -137,10 +140,7 @@ export function transactionContract(name: string, shop: Shop, library: Library):
     test("a key is answered with its first job, in the same transaction and in the next", async () => {
       const enqueue = (tx: Transaction, orderId: string) =>
         shop.hf.enqueue(sendReceipt, { orderId }, { key: "twice", tx });
-      const [first, second] = await library.transaction(async (tx) => [
-        await enqueue(tx, "a"),
-        await enqueue(tx, "a"),
-      ]);
+      const [first, second] = await library.transaction(async (tx) => [await enqueue(tx, "a"), await enqueue(tx, "a")]);
       expect(first).toMatchObject({ created: true, conflict: false });
       expect(second).toEqual({ id: first?.id, created: false, conflict: false });
       const [third, other] = await library.transaction(async (tx) => [await enqueue(tx, "a"), await enqueue(tx, "b")]);
@@ -154,9 +154,7 @@ export function transactionContract(name: string, shop: Shop, library: Library):
         await shop.hf.enqueue(sendReceipt, { orderId: "1" }, { group: "order", tx }),
         await shop.hf.enqueue(sendReceipt, { orderId: "2" }, { group: "order", tx }),
       ]);
-      const { rows } = await shop.query(
-        `select id from ${jobsOf(shop)} where group_key = 'order' order by group_seq`,
-      );
+      const { rows } = await shop.query(`select id from ${jobsOf(shop)} where group_key = 'order' order by group_seq`);
       expect(rows).toEqual(jobs.map(({ id }) => ({ id })));
     });
 

@@ -1,0 +1,39 @@
+// The embedded tier has its database in a thread of its own, which a caller cannot share. What is tested here is a
+// PGlite of the caller's, with Holdfast's schema in it, as the transaction; it has one session, so no races.
+import { PGlite } from "@electric-sql/pglite";
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { migrationSql } from "#src/migrate/migrate.js";
+import { CREATE_ORDERS, sendReceipt, type Shop, transactionContract, useShop } from "./contract.ts";
+
+const server = useShop();
+let db: PGlite;
+beforeAll(async () => {
+  db = await PGlite.create();
+  await db.exec(migrationSql("holdfast"));
+  await db.exec(CREATE_ORDERS);
+});
+afterAll(() => db.close());
+
+const shop: Shop = {
+  get url() {
+    return server.url;
+  },
+  get hf() {
+    return server.hf;
+  },
+  schema: "holdfast",
+  hasConnections: false,
+  query: (text, values) => db.query(text, values),
+};
+
+transactionContract("a PGlite transaction", shop, {
+  transaction: (work) =>
+    db.transaction((tx) => work(tx, (id) => tx.query("insert into orders (id) values ($1)", [id]))),
+});
+
+test("nothing of it is in the database that Holdfast was opened on", async () => {
+  const orderId = randomUUID();
+  await db.transaction((tx) => server.hf.enqueue(sendReceipt, { orderId }, { tx }));
+  expect((await server.query("select 1 from holdfast.jobs")).rows).toEqual([]);
+});
