@@ -20,10 +20,11 @@ const ON_REQUEST = ["raw-sql"]; // the physical limit, no product: --only=holdfa
 const SCENARIOS = {
   steady: { rounds: 3, seconds: 5 },
   held: { rounds: 1, seconds: 9 },
-  enqueue: { rounds: 3, seconds: 1 },
+  enqueue: { rounds: 2, seconds: 1 },
   latency: { rounds: 2, seconds: 1.8 },
 };
 const CHILD_LIMIT_MS = 90_000;
+const BUDGET_MS = 160_000; // on a busy machine later rounds are left out, the first never
 
 const say = (text) => process.stderr.write(`${text}\n`);
 
@@ -44,6 +45,7 @@ function readFlags() {
   const rounds = number(values.rounds, "rounds");
   const seconds = number(values.seconds, "seconds");
   return {
+    chosen: rounds !== undefined || seconds !== undefined,
     contenders: list(values.only, CONTENDERS, [...CONTENDERS, ...ON_REQUEST], "only"),
     plan: list(values.scenario, Object.keys(SCENARIOS), Object.keys(SCENARIOS), "scenario").map((scenario) => ({
       scenario,
@@ -123,7 +125,7 @@ function runChild(node, args) {
 
 async function main() {
   const startedAt = new Date();
-  const { contenders, plan } = readFlags();
+  const { contenders, plan, chosen } = readFlags();
   install();
   if (contenders.includes("holdfast")) build();
   const packages = installBench();
@@ -160,7 +162,9 @@ async function main() {
   const runs = [];
   try {
     for (const { round, scenario, seconds, contender } of interleave(plan, contenders)) {
-      if (interrupted) break;
+      const late = !chosen && round > 1 && contender === contenders[0] && Date.now() - startedAt > BUDGET_MS;
+      if (late) say(`Time is up: left out from round ${round}, ${scenario} on.`);
+      if (late || interrupted) break;
       const database = `bench_${runs.length}`;
       await admin.query(`create database ${database}`);
       await admin.query("checkpoint"); // what one contender left dirty is not written on another's time

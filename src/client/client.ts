@@ -98,6 +98,10 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
         for (const kind of kinds) wakeUps.send({ kind });
         wakeUps.send({});
       },
+      onEnded: (heirs) => {
+        if (heirs.length > 0) wakeUps.send({ ids: heirs });
+        wakeUps.send({});
+      },
     });
     await janitor.start();
   }
@@ -171,8 +175,10 @@ function wakeUpsFor(jobs: readonly NewJob[]): WakeUp[] {
     const inMs = job.delayMs ?? (job.runAt === undefined ? 0 : Math.max(0, Date.parse(job.runAt) - Date.now()));
     const lane = `${job.kind} ${job.rank}`;
     const known = lanes.get(lane);
-    if (!known || inMs < known.inMs) lanes.set(lane, { kind: job.kind, rank: job.rank, inMs });
-    if (inMs === 0) last = job;
+    // Due in the past: it lies behind the watermarks and has to be named.
+    const ids = job.runAt !== undefined && inMs === 0 ? [...(known?.ids ?? []), job.id] : known?.ids;
+    lanes.set(lane, { kind: job.kind, rank: job.rank, inMs: Math.min(inMs, known?.inMs ?? Infinity), ids });
+    if (inMs === 0 && job.runAt === undefined) last = job;
   }
   return [...lanes.values()];
 }

@@ -80,6 +80,7 @@ export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): J
       const [cancelled] = await cancelIfOpen(store, [checkId(id)], keepEndedMs);
       if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
+      if (cancelled.heir) wakeUps.send({ ids: [cancelled.heir] });
       return cancelled.how;
     },
     async retry(id) {

@@ -6,6 +6,7 @@
 // What PGlite 0.5 does not have: nothing can interrupt a statement (statement_timeout, lock_timeout and
 // pg_cancel_backend have no effect), and a FATAL timeout (idle_in_transaction_session_timeout, transaction_timeout)
 // ends the engine: do not set them here.
+import { readFile } from "node:fs/promises";
 import { PGlite } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
 
@@ -23,15 +24,21 @@ export class Engine {
     guard(pglite);
   }
 
-  /** `pgdata` null: in memory. A folder that is empty or missing is initialised. */
-  static async open(pgdata: string | null): Promise<Engine> {
+  /** `pgdata` null: in memory. One that is empty or missing is initialised, from the file `seed` if there is one. */
+  static async open(pgdata: string | null, seed: string | null): Promise<Engine> {
     const said: string[] = [];
     const onStderr = (line: string): boolean => {
       if (said.push(line) > 20) said.shift();
       return false;
     };
     try {
-      return new Engine(await PGlite.create({ ...(pgdata === null ? {} : { fs: new NodeFS(pgdata) }), onStderr }));
+      return new Engine(
+        await PGlite.create({
+          ...(pgdata !== null && { fs: new NodeFS(pgdata) }),
+          ...(seed !== null && { loadDataDir: new Blob([await readFile(seed)], { type: "application/x-gzip" }) }),
+          onStderr,
+        }),
+      );
     } catch (error) {
       const why = said.filter((line) => /FATAL|PANIC|ERROR/.test(line)).map((line) => line.replace(/^.*?\] /, ""));
       throw new Error([textOf(error), ...why].join("; "), { cause: error });
@@ -45,6 +52,11 @@ export class Engine {
     const reply = this.#reply.slice(0, this.#size);
     if (this.#reply.length > SMALL_REPLY * 16) this.#reply = new Uint8Array(SMALL_REPLY);
     return reply;
+  }
+
+  /** A seed of this database. */
+  async dump(): Promise<Uint8Array> {
+    return new Uint8Array(await (await this.#pglite.dumpDataDir("gzip")).arrayBuffer());
   }
 
   /** With a checkpoint: the next start needs no recovery. */

@@ -10,6 +10,7 @@ import { Deadline } from "./embedded-deadline.ts";
 import { cannotOpen, readyPgdata, writeNote } from "./embedded-folder.ts";
 import { type Link, startLink } from "./embedded-link.ts";
 import type { Listeners } from "./embedded-listeners.ts";
+import { findSeed } from "./embedded-seed.ts";
 import { Session } from "./embedded-session.ts";
 
 export interface HostSettings {
@@ -17,6 +18,7 @@ export interface HostSettings {
   folder: string | null;
   openTimeoutMs: number;
   thread?: URL | null | undefined;
+  seed?: string | undefined;
   onTrouble: (error: Error) => void;
 }
 
@@ -96,7 +98,9 @@ export class Host {
       },
     });
     link.onDeath = (reason) => this.#died(session, reason);
-    await link.open(folder === null ? null : await readyPgdata(folder, (path) => link.initialise(path)));
+    const seed = findSeed(this.#settings.seed);
+    if (folder === null) await link.openInMemory(seed);
+    else await link.open(await readyPgdata(folder, (path) => link.initialise(path, seed)));
     await session.connect();
     const deadline = new Deadline(openTimeoutMs, "running");
     for (const statement of this.#listeners.statements()) await session.run(deadline, statement);

@@ -8,16 +8,20 @@ import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { Engine } from "./embedded-engine.ts";
 
-export type Order = { do: "initialise"; pgdata: string } | { do: "open"; pgdata: string | null } | { do: "close" };
+export type Order =
+  | { do: "initialise"; pgdata: string; seed: string | null }
+  | { do: "open"; pgdata: string | null; seed: string | null }
+  | { do: "close" };
 export interface Answer {
   failed: string | null;
 }
 
 export interface Link {
   readonly inThread: boolean;
-  /** Initialises an empty folder and closes it again. */
-  initialise(pgdata: string): Promise<void>;
-  open(pgdata: string | null): Promise<void>;
+  /** Makes a database in an empty folder and closes it again. `seed`: see embedded-seed.ts. */
+  initialise(pgdata: string, seed: string | null): Promise<void>;
+  open(pgdata: string): Promise<void>;
+  openInMemory(seed: string | null): Promise<void>;
   send(message: Uint8Array<ArrayBuffer>): void;
   onReply: (reply: Uint8Array) => void;
   onDeath: (reason: Error) => void;
@@ -85,12 +89,16 @@ class ThreadLink implements Link {
     return link;
   }
 
-  initialise(pgdata: string): Promise<void> {
-    return this.#obey({ do: "initialise", pgdata });
+  initialise(pgdata: string, seed: string | null): Promise<void> {
+    return this.#obey({ do: "initialise", pgdata, seed });
   }
 
-  open(pgdata: string | null): Promise<void> {
-    return this.#obey({ do: "open", pgdata });
+  open(pgdata: string): Promise<void> {
+    return this.#obey({ do: "open", pgdata, seed: null });
+  }
+
+  openInMemory(seed: string | null): Promise<void> {
+    return this.#obey({ do: "open", pgdata: null, seed });
   }
 
   send(message: Uint8Array<ArrayBuffer>): void {
@@ -135,14 +143,17 @@ class LocalLink implements Link {
   onDeath: (reason: Error) => void = () => {};
   #engine: Engine | null = null;
 
-  async initialise(pgdata: string): Promise<void> {
-    await this.open(pgdata);
+  async initialise(pgdata: string, seed: string | null): Promise<void> {
+    await this.#start(pgdata, seed);
     await this.close();
   }
 
-  async open(pgdata: string | null): Promise<void> {
-    const { Engine } = await import("./embedded-engine.ts");
-    this.#engine = await Engine.open(pgdata);
+  async open(pgdata: string): Promise<void> {
+    await this.#start(pgdata, null);
+  }
+
+  async openInMemory(seed: string | null): Promise<void> {
+    await this.#start(null, seed);
   }
 
   send(message: Uint8Array): void {
@@ -172,6 +183,11 @@ class LocalLink implements Link {
     this.#engine = null;
     await engine?.close().catch(() => {});
     return true;
+  }
+
+  async #start(pgdata: string | null, seed: string | null): Promise<void> {
+    const { Engine } = await import("./embedded-engine.ts");
+    this.#engine = await Engine.open(pgdata, seed);
   }
 }
 

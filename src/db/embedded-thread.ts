@@ -13,7 +13,7 @@ async function obey(order: Order): Promise<void> {
     await engine?.close();
     return;
   }
-  engine = await Engine.open(order.pgdata);
+  engine = await Engine.open(order.pgdata, order.seed);
   if (order.do === "initialise") {
     await engine.close();
     engine = null;

@@ -41,9 +41,12 @@ export interface EmbeddedOptions {
   onTrouble?: (error: Error) => void;
   /** Where the thread's file is. null: run in this thread, and block it during every statement. For tests. */
   thread?: URL | null;
+  /** A file of embedded-seed.ts to make new databases from. Default: the one beside this module, if it is there. */
+  seed?: string;
 }
 
-type Settings = Required<Omit<EmbeddedOptions, "command" | "thread">> & Pick<EmbeddedOptions, "command" | "thread">;
+type Optional = "command" | "thread" | "seed";
+type Settings = Required<Omit<EmbeddedOptions, Optional>> & Pick<EmbeddedOptions, Optional>;
 
 /** setTimeout turns anything longer into 1 ms. */
 const LONGEST_TIMEOUT_MS = 2_147_483_647;

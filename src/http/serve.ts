@@ -8,6 +8,7 @@ import { getRequestListener } from "@hono/node-server";
 import { OptionInvalid } from "../errors.ts";
 import { isLoopback } from "./auth.ts";
 import { type Handler, type HandlerOptions, makeHandler } from "./handler.ts";
+import { PortUnavailable } from "./port-unavailable.ts";
 
 export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses"> {
   /** Default 127.0.0.1. */
@@ -131,16 +132,6 @@ function whyNot(error: NodeJS.ErrnoException, host: string, port: number): Error
       );
     default:
       return error;
-  }
-}
-
-/** The port or the host cannot be had; nothing was started. */
-export class PortUnavailable extends Error {
-  override readonly name = "PortUnavailable";
-  readonly hint: string;
-  constructor(message: string, hint: string, cause: Error) {
-    super(message, { cause });
-    this.hint = hint;
   }
 }
 

@@ -19,6 +19,8 @@ export interface JanitorInput {
   seenForMs(): number;
   /** Recovered jobs are due again. */
   onRecovered(kinds: string[]): void;
+  /** Jobs were buried or cancelled; these were admitted in their place. */
+  onEnded(heirs: string[]): void;
   keepMs: number | null;
 }
 
@@ -37,7 +39,8 @@ export function makeJanitor(input: JanitorInput): Service {
 
   async function expireLeases(): Promise<number | undefined> {
     for (let batch = BATCH; batch === BATCH;) {
-      const expired = await expireIfOverdue(store, { limit: 100, seenForMs: input.seenForMs() });
+      const atOnce = store.tier === "embedded";
+      const expired = await expireIfOverdue(store, { limit: 100, seenForMs: input.seenForMs(), atOnce });
       batch = expired.length >= 100 ? BATCH : 0;
       for (const { id, kind } of expired) events.emit("lease.expired", { jobId: id, kind });
       if (expired.length > 0) input.onRecovered([...new Set(expired.map((job) => job.kind))]);

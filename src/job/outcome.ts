@@ -91,11 +91,15 @@ function describe(thrown: object): string {
 /** What a thrown value asks for. */
 export function outcomeOf(thrown: unknown): Outcome {
   const error = recordError(thrown);
-  for (const link of causes(thrown)) {
-    if (link instanceof Fatal) return { type: "dead", error: { ...error, reason: "fatal" } };
-    if (link instanceof Gone) return { type: "gone", error };
-    if (link instanceof Snooze) return { type: "snooze", delayMs: link.delayMs };
-    if (link instanceof RetryAfter) return { type: "retry", error, delayMs: link.delayMs };
+  try {
+    for (const link of causes(thrown)) {
+      if (link instanceof Fatal) return { type: "dead", error: { ...error, reason: "fatal" } };
+      if (link instanceof Gone) return { type: "gone", error };
+      if (link instanceof Snooze) return { type: "snooze", delayMs: link.delayMs };
+      if (link instanceof RetryAfter) return { type: "retry", error, delayMs: link.delayMs };
+    }
+  } catch {
+    // A proxy may refuse even to be asked what it is: then it is nothing that we know.
   }
   return { type: "retry", error };
 }

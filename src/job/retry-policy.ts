@@ -1,6 +1,7 @@
 // attempt → how long to wait before the next one. Pure; randomness is handed in.
 import { OptionInvalid } from "../errors.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
+import { refuseUnknown } from "../shared/refuse-unknown.ts";
 
 /** A ladder (its last rung repeats), or exponential: base · factor^(attempt-1), capped, plus or minus jitter. */
 export type Backoff = readonly Duration[] | { base: Duration; factor?: number; cap?: Duration; jitter?: number };
@@ -26,6 +27,7 @@ export function makeRetryPolicy(name: string, backoff: Backoff): RetryPolicy {
       'Give a ladder such as ["30s", "2m"] or { base: "1s", factor: 2, cap: "1h", jitter: 0.1 }.',
     );
   }
+  refuseUnknown(name, backoff, ["base", "factor", "cap", "jitter"]);
   const { base, factor = 2, cap = "1h", jitter = 0.1 } = backoff as Exclude<Backoff, readonly Duration[]>;
   const baseMs = durationMs(`${name}.base`, base);
   const capMs = durationMs(`${name}.cap`, cap);

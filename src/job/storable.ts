@@ -74,16 +74,25 @@ function findProblem(value: unknown, depth: number): Problem | undefined {
 
 function findProblemIn(value: object, depth: number): Problem | undefined {
   if (depth >= MAX_DEPTH) return problem(`is nested deeper than ${MAX_DEPTH} levels (or holds itself)`, "Flatten it.");
-  if (typeof (value as { toJSON?: unknown }).toJSON === "function") return undefined;
+  if (value instanceof Date) {
+    return Number.isNaN(value.getTime()) ? problem("is an invalid Date", "Send a valid one, or null.") : undefined;
+  }
+  const written = writtenBy(value);
+  if (written !== value) return findProblem(written, depth + 1);
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length; index += 1) {
-      const found = findProblem(value[index], depth + 1);
+      const found =
+        value[index] === undefined
+          ? problem("is undefined, which a list cannot hold in JSON", "Send null, or leave it out.")
+          : findProblem(value[index], depth + 1);
       if (found) return at(found, `[${index}]`);
     }
     return undefined;
   }
-  if (value instanceof Map || value instanceof Set) {
-    return problem(`is a ${value.constructor.name}, which JSON writes as {}`, "Send an array or an object.");
+  const builtIn = BUILT_IN.exec(Object.prototype.toString.call(value))?.[1];
+  if (builtIn !== undefined) {
+    const article = /^[AEIO]/.test(builtIn) ? "an" : "a";
+    return problem(`is ${article} ${builtIn}, which JSON does not keep`, "Send an array, an object or a text.");
   }
   for (const key of Object.keys(value)) {
     if (key.includes("\0") || !key.isWellFormed()) {
@@ -93,6 +102,21 @@ function findProblemIn(value: object, depth: number): Problem | undefined {
     if (found) return at(found, `.${key}`);
   }
   return undefined;
+}
+
+/** What JSON would write, without a word, as {} or as an object of numbered members. */
+const BUILT_IN =
+  /^\[object ((?:Weak)?(?:Map|Set)|Promise|RegExp|Error|(?:Shared)?ArrayBuffer|DataView|(?:Int|Uint|Float|BigInt|BigUint|Uint8Clamped)\d*Array)\]$/;
+
+/** What a toJSON of its own makes of it; one that throws is left for JSON.stringify to report. */
+function writtenBy(value: object): unknown {
+  const { toJSON } = value as { toJSON?: unknown };
+  if (typeof toJSON !== "function") return value;
+  try {
+    return Reflect.apply(toJSON, value, [""]) as unknown;
+  } catch {
+    return undefined;
+  }
 }
 
 function at(found: Problem, step: string): Problem {

@@ -69,6 +69,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   const lanes = makeLanes(kinds);
   const alarm = makeAlarm();
   const named = new Set<string>();
+  const unknown: { token: string; sentAt: number; alone: boolean }[] = [];
   let stopping = false;
   let loop: Promise<void> | undefined;
 
@@ -81,23 +82,38 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let troubleMs = 0;
   let slotsFreed = false;
 
+  /** Sends one claim; occupancy has been told that it is on its way. */
   async function take(alone: boolean, ask: (holder: Holder) => Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
     const holder: Holder = { token: randomToken(), workerId: input.workerId, leases };
     const sentAt = performance.now();
-    let jobs: ClaimedJob[];
+    let jobs: ClaimedJob[] = [];
     try {
       jobs = await ask(holder);
     } catch (error) {
-      // The claim may have been made and only its reply lost: ask again by its token before doing anything else.
-      if (!isConnectionTrouble(error)) throw error;
-      onTrouble(error);
-      jobs = await claimedByToken(store, holder.token);
+      // The claim may have been made and only its reply lost.
+      if (isConnectionTrouble(error)) unknown.push({ token: holder.token, sentAt, alone });
+      throw error;
+    } finally {
+      occupancy.endClaim(jobs.length);
     }
-    if (jobs.length > 0) {
-      occupancy.enter(jobs.length);
-      input.onClaimed(jobs, holder.token, sentAt, alone);
-    }
+    if (jobs.length > 0) input.onClaimed(jobs, holder.token, sentAt, alone);
     return jobs;
+  }
+
+  /** Asks what became of claims whose reply was lost: what they took is ours, and nobody else knows. */
+  async function adopt(): Promise<void> {
+    const shortest = Math.min(...input.kinds.map((kind) => kind.leaseMs));
+    while (unknown.length > 0) {
+      const { token, sentAt, alone } = unknown[0]!;
+      // Too late: the lease runs out, and the jobs are recovered like any others.
+      const isWorthIt = performance.now() - sentAt < shortest / 2;
+      const jobs = isWorthIt ? await claimedByToken(store, token) : [];
+      unknown.shift();
+      if (jobs.length === 0) continue;
+      occupancy.beginClaim();
+      occupancy.endClaim(jobs.length);
+      input.onClaimed(jobs, token, sentAt, alone);
+    }
   }
 
   async function claimKnown(free: number): Promise<number> {
@@ -105,6 +121,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (named.size > 0) {
       const ids = [...named].slice(0, limit);
       for (const id of ids) named.delete(id);
+      if (!occupancy.beginClaim()) return 0;
       return (await take(false, (holder) => claimIds(store, holder, ids, kinds, limit))).length;
     }
     const best = lanes.best();
@@ -112,6 +129,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     const wakesBefore = best.map((lane) => lane.wakes);
     // Enough of each lane that the best of all are surely among them, unless there are very many.
     const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
+    if (!occupancy.beginClaim()) return 0;
     const jobs = await take(false, (holder) =>
       best.length === 1 ? claimLane(store, holder, best[0]!, limit) : claimLanes(store, holder, best, perLane, limit),
     );
@@ -154,7 +172,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   async function trySuspect(): Promise<boolean> {
     if (!occupancy.reserve()) {
       // It has waited for minutes: run it beside others; a crash then counts against nobody.
-      if (occupancy.isTaken) return false;
+      if (!occupancy.beginClaim()) return false;
       return (await take(false, (holder) => claimSuspect(store, holder, kinds, false))).length > 0;
     }
     let jobs: ClaimedJob[] = [];
@@ -174,6 +192,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   async function turn(): Promise<number> {
     const now = performance.now();
     lanes.warmDue(now);
+    if (unknown.length > 0) await adopt();
     if (now >= nextLookAhead) await look(now);
     const free = occupancy.isTaken ? 0 : input.freeSlots();
     if (suspectWaits && free > 0 && !stopping) {

@@ -88,7 +88,7 @@ export function makeLanes(kinds: readonly string[]): Lanes {
       for (const known of all()) warm(known);
     },
     dueIn(kind, rank, at) {
-      const found = lane(kind, rank);
+      const found = lane(kind, rank) ?? addLane(kind, rank, "0", NIL_ID);
       if (found) found.dueAt = Math.min(found.dueAt, at);
     },
     gaps() {

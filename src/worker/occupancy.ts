@@ -5,9 +5,12 @@ export interface Occupancy {
   readonly running: number;
   /** A suspect is running: nothing else may start. */
   readonly isTaken: boolean;
-  enter(count: number): void;
+  /** A claim is about to be sent: false while a suspect has the process. */
+  beginClaim(): boolean;
+  /** It brought this many. */
+  endClaim(count: number): void;
   leave(): void;
-  /** True if the process is empty and nobody else reserves it. */
+  /** True if the process is empty, nothing is on its way to it, and nobody else reserves it. */
   reserve(): boolean;
   /** The reservation found nothing to run, or what it ran is over. */
   free(): void;
@@ -17,6 +20,7 @@ export interface Occupancy {
 
 export function makeOccupancy(): Occupancy {
   let running = 0;
+  let claiming = 0;
   let taken = false;
   const listeners = new Set<() => void>();
   const changed = (): void => {
@@ -29,7 +33,13 @@ export function makeOccupancy(): Occupancy {
     get isTaken() {
       return taken;
     },
-    enter(count) {
+    beginClaim() {
+      if (taken) return false;
+      claiming += 1;
+      return true;
+    },
+    endClaim(count) {
+      claiming -= 1;
       running += count;
     },
     leave() {
@@ -37,8 +47,9 @@ export function makeOccupancy(): Occupancy {
       if (running === 0) changed();
     },
     reserve() {
-      if (taken || running > 0) return false;
+      if (taken || running > 0 || claiming > 0) return false;
       taken = true;
+      claiming += 1;
       return true;
     },
     free() {

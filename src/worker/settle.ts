@@ -22,11 +22,12 @@ import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import type { HeldLease, Run } from "./run.ts";
 
-export type Settled =
-  | { verdict: Verdict; runAt: Date | undefined }
-  | { verdict: "lost"; runAt: undefined }
-  /** Shutdown gave up waiting for the database, or the database refuses the outcome: the lease will expire. */
-  | { verdict: "abandoned"; runAt: undefined };
+export interface Settled {
+  /** abandoned: shutdown gave up on the database, or the database refuses the outcome; the lease will expire. */
+  verdict: Verdict | "lost" | "abandoned";
+  runAt?: Date;
+  heir?: string | null;
+}
 
 export interface Settler {
   settle(run: Run, outcome: Outcome): void;
@@ -51,9 +52,9 @@ const MAX_BYTES = 4 * 1_048_576;
 /** Enough runs of one claim to be worth a statement of their own; fewer share one, pair by pair. */
 const WORTH_A_STATEMENT = 32;
 
-const DONE: Settled = Object.freeze({ verdict: "done", runAt: undefined });
-const LOST: Settled = Object.freeze({ verdict: "lost", runAt: undefined });
-const ABANDONED: Settled = Object.freeze({ verdict: "abandoned", runAt: undefined });
+const DONE: Settled = Object.freeze({ verdict: "done" });
+const LOST: Settled = Object.freeze({ verdict: "lost" });
+const ABANDONED: Settled = Object.freeze({ verdict: "abandoned" });
 
 export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInput): Settler {
   let giveUpAt = Infinity;
@@ -163,16 +164,16 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
   async function pass(entries: readonly Entry[]): Promise<Map<string, Settled>> {
     const settled = new Map<string, Settled>();
     for (const row of (await persist(() => settleRuns(store, entries))) ?? []) {
-      settled.set(row.id, { verdict: row.verdict, runAt: row.runAt });
+      settled.set(row.id, { verdict: row.verdict, runAt: row.runAt, heir: row.heir });
     }
     const open = entries.filter((entry) => !settled.has(entry.id));
     if (open.length === 0) return settled;
     const reasons = await persist(() => whyNotSettled(store, open));
     for (const entry of open) {
-      const why = reasons?.get(entry.id);
-      // Settled by an earlier request whose reply was lost.
-      if (why === "already") settled.set(entry.id, { verdict: entry.outcome, runAt: undefined });
-      if (why === "lost") settled.set(entry.id, LOST);
+      const why = reasons?.get(entry.id) ?? "locked";
+      if (why === "locked") continue;
+      // Otherwise an earlier request of ours did it, and its reply was lost.
+      settled.set(entry.id, why === "lost" ? LOST : { verdict: why === "back" ? entry.outcome : why });
     }
     return settled;
   }

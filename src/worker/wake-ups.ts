@@ -105,8 +105,12 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
       await listening;
     },
     async close() {
+      // What was released last must be known elsewhere now, not at the next poll.
+      if (timer) {
+        clearTimeout(timer);
+        flush();
+      }
       closed = true;
-      clearTimeout(timer);
       await (await listening?.catch(() => undefined))?.close();
     },
   };

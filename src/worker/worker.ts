@@ -166,8 +166,9 @@ export function makeWorker(input: WorkerInput): Worker {
       loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
     }
     if (verdict === "release") wakeUps.send({ kind, rank, ids: [run.job.id] });
-    // The head of a group is done: the next one was admitted in that commit.
-    if (run.job.group_key !== null && verdict !== "retry") wakeUps.send({ kind });
+    if (settled.heir) wakeUps.send({ ids: [settled.heir] });
+    // Whatever its death set off is of a kind we may not know.
+    if (verdict === "dead") wakeUps.send({});
     const durationMs = performance.now() - run.startedAt;
     const error = "error" in outcome ? outcome.error : undefined;
     switch (verdict) {

@@ -10,14 +10,14 @@ import { type ClaimedJob, claimIds, claimLane, type Holder } from "#src/store/jo
 import { insertJobs, type NewJob } from "#src/store/jobs/insert.js";
 import { type EndedRun, settleRuns } from "#src/store/jobs/settle.js";
 import { makeStore, type Store } from "#src/store/sql.js";
-import { checkInvariants } from "./invariants.ts";
+import { assertSound } from "../support/assert-sound.ts";
 import { createDatabase } from "../support/database.ts";
 import { openSession, type Session, untilBlocks } from "../support/locks.ts";
 
 export const SCHEMA = "hf_race";
 export const LEASE_MS = 30_000;
-/** The server of a test run is younger than a lease; `everything` says that this is no reason to wait. */
-export const EXPIRE = { limit: 100, seenForMs: Infinity, everything: true };
+/** The server of a test run is younger than a lease; `atOnce` says that this is no reason to wait. */
+export const EXPIRE = { limit: 100, seenForMs: Infinity, atOnce: true };
 export const NIL_ID = "00000000-0000-0000-0000-000000000000";
 
 /** A claimed job with the token it was claimed under. */
@@ -60,6 +60,8 @@ export interface Arena {
   history(id: string): Promise<{ state: string; token: string | null; result: unknown }[]>;
   leases(): Promise<{ token: string; job_ids: string[]; cancel_ids: string[] }[]>;
   sound(): Promise<void>;
+  /** Nothing waits, nothing runs, no group is left. */
+  drained(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -93,6 +95,7 @@ export const ended = (run: HeldRun, outcome: EndedRun["outcome"], more: Partial<
   keepMs: 86_400_000,
   outcome,
   delayMs: 0,
+  ...(outcome === "retry" || outcome === "dead" ? { error: { name: "Error", message: "as the test wants it" } } : {}),
   group: run.job.group_key,
   ...more,
 });
@@ -161,7 +164,15 @@ export async function openArena(): Promise<Arena> {
       return rows;
     },
     async sound() {
-      await checkInvariants(database.url, SCHEMA);
+      await assertSound(db, SCHEMA);
+    },
+    async drained() {
+      await arena.sound();
+      const { rows } = await watcher.query(
+        `select (select count(*) from ${SCHEMA}.jobs where state <> 'dead')::integer as open,
+           (select count(*) from ${SCHEMA}.job_groups)::integer as groups`,
+      );
+      expect(rows).toEqual([{ open: 0, groups: 0 }]);
     },
     async close() {
       try {

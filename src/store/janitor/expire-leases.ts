@@ -6,7 +6,7 @@
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
 import { asMillis, sql, type Statement, type Store } from "../sql.ts";
-import { CONSEQUENCES, lockGroups } from "../jobs/settle.ts";
+import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
 
 export const CRASH_LIMIT = 3;
@@ -19,14 +19,19 @@ export interface Expired {
 
 const EXPIRE = sql`
 with due as materialized (
-  select l.token, l.lease_ms, l.alone, l.job_ids from :schema.leases l
+  select l.token, l.lease_ms, l.job_ids,
+    -- It ran out before Postgres came up: nobody could have renewed it, so nobody is suspected.
+    not $2::boolean and l.expires_at < pg_postmaster_start_time() as unheard,
+    l.alone and ($2::boolean or l.expires_at >= pg_postmaster_start_time()) as counts
+  from :schema.leases l
   where l.expires_at < :schema.clock()
     and ($2::boolean or (l.lease_ms < $3::bigint
       and pg_postmaster_start_time() + l.lease_ms * interval '1 millisecond' < :schema.clock()))
   order by l.expires_at limit $1 for update of l skip locked
 ),
 victims as materialized (
-  select j.id, d.token, d.lease_ms, d.alone
+  select j.id, d.unheard, d.counts,
+    j.cancel_requested_at is not null or (d.counts and j.crash_count + 1 >= ${CRASH_LIMIT}) as ends
   from due d cross join lateral unnest(d.job_ids) as u (id) join :schema.jobs j on j.id = u.id
   where j.token = d.token and j.state = 'running'
   order by j.id for update of j skip locked
@@ -34,16 +39,25 @@ victims as materialized (
 back as (
   update :schema.jobs j set
     state = 'pending',
-    attempt = greatest(j.attempt - 1, 0),
-    crash_count = j.crash_count + case when v.alone then 1 else 0 end,
+    -- The run is over: what it still says is refused, also before the next claim.
+    token = null,
+    attempt = case when j.rerun is null then greatest(j.attempt - 1, 0) else 0 end,
+    -- What was enqueued during the run outlives it, whatever becomes of the run.
+    payload = coalesce(j.rerun, j.payload),
+    rerun = null,
+    cancel_requested_at = case when j.rerun is null then j.cancel_requested_at end,
+    crash_count = case
+      when v.ends and j.rerun is not null then 0
+      else j.crash_count + case when v.counts then 1 else 0 end end,
     hold = case
-      when j.cancel_requested_at is not null then 4
-      when v.alone and j.crash_count + 1 >= ${CRASH_LIMIT} then 4
+      when v.ends and j.rerun is not null then 0
+      when v.ends then 4
+      when v.unheard then j.hold
       else 2 end,
-    run_at = case when v.alone then :schema.clock() else least(j.run_at, :schema.clock()) end,
-    last_error = jsonb_build_object('name', 'Crashed', 'reason', 'crashed', 'message',
-      'The worker died or lost touch while the job was running'
-      || case when v.alone then ' alone (crash ' || (j.crash_count + 1) || ' of ${CRASH_LIMIT})' else '' end || '.')
+    run_at = case when v.counts then :schema.clock() else least(j.run_at, :schema.clock()) end,
+    last_error = case when v.unheard then j.last_error else jsonb_build_object(
+      'name', 'Crashed', 'reason', 'crashed', 'message', 'The worker died or lost touch while the job was running'
+      || case when v.counts then ' alone (crash ' || (j.crash_count + 1) || ' of ${CRASH_LIMIT})' else '' end || '.') end
   from victims v where j.id = v.id
   returning j.id, j.kind, j.hold
 ),
@@ -71,15 +85,20 @@ with decided as materialized (
   select j.*, case when j.cancel_requested_at is not null then 'cancelled' else 'dead' end as verdict,
     j.last_error as error, null::jsonb as result, $2::bigint as keep_ms, j.cancel_requested_at is null as charged
   from :schema.jobs j where j.id = any($1::uuid[]) and j.hold = 4 and j.state = 'pending'
+    and (j.group_key is null or j.group_key = any($3::text[]))
   order by j.id for update of j skip locked
 ),
 ${CONSEQUENCES}
-select id, kind, verdict from decided`;
+select d.id, d.kind, d.verdict, ${HEIR} from decided d`;
+
+// A group in somebody's open transaction is for the next round, and keeps nobody else waiting.
+const LOCK_FREE_GROUPS = sql`
+select g.name from :schema.job_groups g where g.name = any($1::text[]) order by g.name for update of g skip locked`;
 
 export interface ExpireInput {
   limit: number;
-  /** The embedded tier at open: no other process can be alive, so every lease is overdue whatever the clock says. */
-  everything?: boolean;
+  /** The embedded tier: the database cannot be away while we are here, so silence always means what it says. */
+  atOnce: boolean;
   /** For how long this process has seen the database without interruption. */
   seenForMs: number;
 }
@@ -87,7 +106,7 @@ export interface ExpireInput {
 export async function expireIfOverdue(store: Store, input: ExpireInput): Promise<Expired[]> {
   const { rows } = await store.query<Expired>(EXPIRE, [
     input.limit,
-    input.everything === true,
+    input.atOnce,
     Number.isFinite(input.seenForMs) ? Math.floor(input.seenForMs) : Number.MAX_SAFE_INTEGER,
   ]);
   return rows;
@@ -110,6 +129,7 @@ export interface Ended {
   id: string;
   kind: string;
   verdict: "cancelled" | "dead";
+  heir: string | null;
 }
 
 /** Buries what crashed too often and cancels what was asked to; groups move on in the same commit. */
@@ -118,8 +138,8 @@ export async function endSetApart(store: Store, limit: number, keepMs: number | 
   if (rows.length === 0) return [];
   const ids = rows.map((row) => row.id);
   return await store.transaction(async (tx) => {
-    await lockGroups(tx, await groupsOf(tx, ids));
-    return (await tx.query<Ended>(END_SET_APART, [ids, keepMs])).rows;
+    const groups = await tx.query<{ name: string }>(LOCK_FREE_GROUPS, [await groupsOf(tx, ids)]);
+    return (await tx.query<Ended>(END_SET_APART, [ids, keepMs, groups.rows.map((group) => group.name)])).rows;
   });
 }
 

@@ -114,6 +114,10 @@ i as (
     payload = case when l.state = 'running' then l.payload else excluded.payload end,
     rerun = case when l.state = 'running' then excluded.payload end,
     attempt = case when l.state = 'running' then l.attempt else 0 end,
+    -- Set apart to be buried or cancelled: what is accepted now is a new life.
+    hold = case when l.hold = 4 then 0 else l.hold end,
+    crash_count = case when l.hold = 4 then 0 else l.crash_count end,
+    cancel_requested_at = case when l.hold = 4 then null else l.cancel_requested_at end,
     run_at = case when l.state = 'running' then l.run_at else least(l.run_at, excluded.run_at) end
   returning l.id, l.kind, l.coalesce_key
 )

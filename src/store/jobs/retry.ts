@@ -1,4 +1,5 @@
 // Gives a dead job a new life: a full budget, the history of its failures kept. In a group it joins at the end.
+import { codeOf } from "../../db/retryable.ts";
 import { sql, type Store } from "../sql.ts";
 
 const RETRY = sql`
@@ -26,11 +27,25 @@ revived as (
 select (select count(*) from mine)::integer as dead, (select count(*) from taken)::integer as taken,
   (select count(*) from revived)::integer as revived`;
 
+interface Retried {
+  dead: number;
+  taken: number;
+  revived: number;
+}
+
+const UNIQUE_VIOLATION = "23505";
+
 export type RetryResult = "retried" | "not-dead" | "superseded";
 
 export async function retryIfDead(store: Store, id: string): Promise<RetryResult> {
-  const { rows } = await store.query<{ dead: number; taken: number; revived: number }>(RETRY, [id]);
-  const found = rows[0]!;
+  let found: Retried;
+  try {
+    found = (await store.query<Retried>(RETRY, [id])).rows[0]!;
+  } catch (error) {
+    // An enqueue with the same coalesce key was committed meanwhile.
+    if (codeOf(error) === UNIQUE_VIOLATION) return "superseded";
+    throw error;
+  }
   if (found.revived === 1) return "retried";
   return found.taken > 0 ? "superseded" : "not-dead";
 }

@@ -29,6 +29,8 @@ export interface SettledRun {
   token: string;
   verdict: Verdict;
   runAt: Date;
+  /** The job that was admitted in its place. */
+  heir: string | null;
 }
 
 const SHORT_KEEP_MS = 6 * 86_400_000;
@@ -139,6 +141,10 @@ emptied as (
   delete from :schema.job_groups g using heirs h where g.name = h.group_key and h.id is null
 )`;
 
+/** Who is the head of the group now; it lies behind every watermark, so workers must be told of it by name. */
+export const HEIR = `(select h.id from heirs h join :schema.job_groups g on g.name = h.group_key
+  where h.group_key = d.group_key and g.head = d.id) as heir`;
+
 const SETTLE_RUNS = sql`
 with s as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) as s (
@@ -153,10 +159,10 @@ mine as materialized (
 decided as materialized (
   select m.*,
     case
-      when outcome in ('retry', 'dead', 'done') and rerun is not null then 'again'
+      when rerun is not null and outcome <> 'release' then 'again'
       when outcome = 'done' then 'done'
       when outcome = 'cancelled' then 'cancelled'
-      when cancel_requested_at is not null then 'cancelled'
+      when cancel_requested_at is not null and rerun is null then 'cancelled'
       when outcome = 'dead' then 'dead'
       when outcome = 'retry' and attempt >= max_attempts then 'dead'
       else outcome
@@ -168,9 +174,11 @@ back as (
   update :schema.jobs j set
     state = 'pending',
     hold = case when d.verdict = 'release' then j.hold else 0 end,
-    attempt = case d.verdict when 'retry' then j.attempt when 'again' then 0 else greatest(j.attempt - 1, 0) end,
-    payload = case when d.verdict = 'again' then d.rerun else j.payload end,
+    attempt = case when d.rerun is not null then 0 when d.verdict = 'retry' then j.attempt
+      else greatest(j.attempt - 1, 0) end,
+    payload = coalesce(d.rerun, j.payload),
     rerun = null,
+    cancel_requested_at = null,
     run_at = case when d.verdict = 'release' then j.run_at
       else :schema.clock() + case when d.verdict = 'again' then 0 else coalesce(d.delay_ms, 0) end * interval '1 millisecond' end,
     crash_count = case when d.verdict = 'release' then j.crash_count else 0 end,
@@ -179,7 +187,7 @@ back as (
   returning j.id, j.run_at
 ),
 ${CONSEQUENCES}
-select d.id, d.token, d.verdict, coalesce(b.run_at, :schema.clock()) as "runAt"
+select d.id, d.token, d.verdict, coalesce(b.run_at, :schema.clock()) as "runAt", ${HEIR}
 from decided d left join back b on b.id = d.id`;
 
 const LOCK_GROUPS = sql`
@@ -187,13 +195,11 @@ with guard as materialized (select ${LOCK_TIMEOUT})
 select g.name from guard, :schema.job_groups g where g.name = any($1::text[]) order by g.name for update of g`;
 
 const WHY_NOT = sql`
-select s.id, s.token,
-  case
-    when exists (select 1 from :schema.jobs j where j.id = s.id and j.token = s.token and j.state = 'running') then 'locked'
-    when exists (select 1 from :schema.jobs j where j.id = s.id and j.token = s.token) then 'already'
-    when exists (select 1 from :schema.job_history h where h.id = s.id and h.token = s.token) then 'already'
-    else 'lost'
-  end as why
+select s.id, coalesce(
+  (select case when j.state = 'running' then 'locked' when j.state = 'dead' then 'dead' else 'back' end
+    from :schema.jobs j where j.id = s.id and j.token = s.token),
+  (select h.state::text from :schema.job_history h where h.id = s.id and h.token = s.token limit 1),
+  'lost') as why
 from jsonb_to_recordset($1::text::jsonb) as s (id uuid, token bigint)`;
 
 function doneJson(run: DoneRun): string {
@@ -247,7 +253,8 @@ export async function lockGroups(store: Store, groups: readonly string[]): Promi
   if (groups.length > 0) await store.query(LOCK_GROUPS, [groups]);
 }
 
-export type WhyNot = "locked" | "already" | "lost";
+/** Locked by somebody, lost to somebody, or what an earlier request of ours made of it. */
+export type WhyNot = "locked" | "lost" | "back" | "dead" | "done" | "cancelled";
 
 export async function whyNotSettled(
   store: Store,

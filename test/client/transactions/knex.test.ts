@@ -18,8 +18,12 @@ describe("a schema whose name looks like placeholders, and answers that are chan
   const odd = useShop(ODD_SCHEMA);
   let other: Knex;
   beforeAll(() => {
-    const postProcessResponse = (result: { rows?: unknown }): unknown => result.rows ?? result;
-    other = knexOf({ client: "pg", connection: odd.url, pool: { min: 0, max: 4 }, postProcessResponse });
+    other = knexOf({
+      client: "pg",
+      connection: odd.url,
+      pool: { min: 0, max: 4 },
+      postProcessResponse: (result: { rows?: unknown }) => result.rows ?? result,
+    });
   });
   afterAll(() => other.destroy());
   transactionContract("a Knex transaction", odd, {
@@ -35,8 +39,8 @@ test("a nested transaction that rolls back takes its job with it, and only that"
     await savepoint.rollback();
     return [kept, undone];
   });
-  expect(await shop.hf.jobs.get(outer!.id)).toBeDefined();
-  expect(await shop.hf.jobs.get(inner!.id)).toBeUndefined();
+  expect(await shop.hf.jobs.get(outer.id)).toBeDefined();
+  expect(await shop.hf.jobs.get(inner.id)).toBeUndefined();
 });
 
 test("the example of the documentation", async () => {

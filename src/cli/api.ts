@@ -1,0 +1,117 @@
+// The server's HTTP API, for commands that talk to one. Inputs and answers have the types of the contracts; every
+// refusal becomes a Problem with the exit code it stands for.
+import type { CONTRACTS, OutputOf } from "../http/contracts.ts";
+import type { ErrorBody } from "../http/errors.ts";
+import type { NewJobBody } from "../http/new-job.ts";
+import type { Env } from "./env.ts";
+import { EXIT } from "./exit-codes.ts";
+import { Problem } from "./problem.ts";
+
+type Output<Name extends keyof typeof CONTRACTS> = OutputOf<(typeof CONTRACTS)[Name]>;
+
+export interface Api {
+  readonly url: string;
+  enqueue(body: NewJobBody): Promise<Output<"enqueueJob">>;
+  list(query: Record<string, string | undefined>): Promise<Output<"listJobs">>;
+  read(id: string): Promise<Output<"readJob">>;
+  cancel(id: string): Promise<Output<"cancelJob">>;
+  retry(id: string): Promise<Output<"retryJob">>;
+  discard(id: string): Promise<Output<"discardJob">>;
+}
+
+const ANSWER_WITHIN_MS = 30_000;
+
+/** --url, HOLDFAST_URL, or the address that `holdfast dev` has in the same environment. */
+export function serverUrl(flag: string | undefined, env: Env): string {
+  if (flag !== undefined) return flag;
+  if (env.url) return env.url.value;
+  return `http://127.0.0.1:${env.port?.value ?? 7070}`;
+}
+
+export function makeApi(url: string, token: string | undefined): Api {
+  async function call<Answer>(method: "GET" | "POST", path: string, body?: unknown): Promise<Answer> {
+    const response = await reach(method, path, body);
+    const text = await response.text().catch(() => "");
+    const answer = parse(text);
+    if (response.ok && answer !== undefined) return answer as Answer;
+    throw refusal(url, response.status, answer);
+  }
+
+  async function reach(method: string, path: string, body: unknown): Promise<Response> {
+    const headers: Record<string, string> = { accept: "application/json" };
+    if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
+    if (body !== undefined) headers["content-type"] = "application/json";
+    try {
+      return await fetch(`${url}${path}`, {
+        method,
+        headers,
+        body: body === undefined ? null : JSON.stringify(body),
+        // A redirect would carry the token elsewhere.
+        redirect: "error",
+        signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
+      });
+    } catch (error) {
+      throw new Unanswered(url, error);
+    }
+  }
+
+  const act = (verb: string) => (id: string) => call<never>("POST", `/api/v1/jobs/${encodeURIComponent(id)}/${verb}`);
+  return {
+    url,
+    enqueue: (body) => call("POST", "/api/v1/jobs", body),
+    list(query) {
+      const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+      return call("GET", `/api/v1/jobs?${new URLSearchParams(given).toString()}`);
+    },
+    read: (id) => call("GET", `/api/v1/jobs/${encodeURIComponent(id)}`),
+    cancel: act("cancel"),
+    retry: act("retry"),
+    discard: act("discard"),
+  };
+}
+
+/** Nobody is there. */
+export class Unanswered extends Problem {
+  constructor(url: string, cause: unknown) {
+    const isSilent = cause instanceof Error && cause.name === "TimeoutError";
+    super(
+      isSilent ? `The server at ${url} did not answer within 30s.` : `No server answers at ${url}.`,
+      "Start one with `npx holdfast dev`, or say where it is with --url or HOLDFAST_URL.",
+      isSilent ? EXIT.temporary : EXIT.unreachable,
+      { cause },
+    );
+  }
+}
+
+const EXIT_BY_STATUS: Record<number, number> = {
+  400: EXIT.usage,
+  404: EXIT.notFound,
+  409: EXIT.conflict,
+  413: EXIT.usage,
+  422: EXIT.usage,
+  503: EXIT.temporary,
+};
+
+function refusal(url: string, status: number, answer: unknown): Problem {
+  const error = isErrorBody(answer) ? answer.error : undefined;
+  if (!error) {
+    const message = `What answers at ${url} is not a Holdfast server (status ${status}).`;
+    return new Problem(message, "Check --url and HOLDFAST_URL.", EXIT.failed);
+  }
+  const hint = status === 401 ? "Set HOLDFAST_TOKEN to the token that the server was started with." : error.hint;
+  return new Problem(error.message, hint, EXIT_BY_STATUS[status] ?? EXIT.failed, { code: error.code });
+}
+
+function isErrorBody(answer: unknown): answer is ErrorBody {
+  if (answer === null || typeof answer !== "object" || !("error" in answer)) return false;
+  const { error } = answer;
+  return error !== null && typeof error === "object" && "message" in error && "hint" in error && "code" in error;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}

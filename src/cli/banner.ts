@@ -1,0 +1,94 @@
+// What a server process says when it is ready: where its data is, what that promises, where to call it, and lines to
+// paste into another terminal. On a terminal a page of text; anywhere else the same as one log line.
+import type { HttpServer } from "../http/serve.ts";
+import type { Log } from "./log.ts";
+import { maskUrl } from "./mask.ts";
+import { printable } from "./printable.ts";
+import { embeddedFolder, type Settings } from "./settings.ts";
+
+export const PROMISES = {
+  embedded:
+    "Survives the death of its process, not of the machine; one process at a time. For more, set DATABASE_URL.",
+  memory: "Nothing survives: the database is in memory and ends with this process.",
+  server: "An accepted job is never lost, and any number of processes may share the database.",
+} as const;
+
+export interface BannerInput {
+  command: string;
+  version: string;
+  settings: Settings;
+  server: HttpServer | undefined;
+  log: Log;
+  write(text: string): void;
+}
+
+export function sayReady({ command, version, settings, server, log, write }: BannerInput): void {
+  const kinds = settings.jobs.value.map((job) => job.kind);
+  const data = dataOf(settings);
+  const promise = PROMISES[tierOf(settings)];
+  const tries = server ? waysToEnqueue(settings, server) : [];
+  if (log.format === "json") {
+    log.info("Ready", {
+      command,
+      version,
+      data,
+      promise,
+      kinds,
+      concurrency: settings.concurrency.value,
+      url: server?.url,
+      try: tries.length === 0 ? undefined : tries,
+    });
+    return;
+  }
+  if (!log.shows("info")) return;
+  const samples = settings.jobs.source === "samples" ? "  (samples: there is no holdfast.config.ts here)" : "";
+  const access = settings.token.value === undefined ? "open to this machine only" : "with the token in HOLDFAST_TOKEN";
+  const lines = [
+    "",
+    `  Holdfast ${version}, ${command}`,
+    "",
+    `  Data      ${printable(data)}`,
+    `  Promise   ${promise}`,
+    `  Kinds     ${kinds.join(", ")}${samples}`,
+    `  Slots     ${settings.concurrency.value}`,
+    ...(server ? [`  HTTP      ${server.url}  (${access})`] : []),
+    "",
+    ...(tries.length === 0 ? [] : ["  From another terminal:", ...tries.map((line) => `    ${line}`), ""]),
+    "  Ctrl-C stops it; a second Ctrl-C stops it at once.",
+    "",
+    "",
+  ];
+  write(lines.join("\n"));
+}
+
+function tierOf(settings: Settings): keyof typeof PROMISES {
+  if (settings.database.value === "memory:") return "memory";
+  return embeddedFolder(settings) === undefined ? "server" : "embedded";
+}
+
+function dataOf(settings: Settings): string {
+  const folder = embeddedFolder(settings);
+  if (folder !== undefined) return `${folder}  (embedded PostgreSQL)`;
+  if (settings.database.value === "memory:") return "in memory  (embedded PostgreSQL)";
+  return `${maskUrl(settings.database.value ?? "")}  (schema ${settings.schema.value})`;
+}
+
+function waysToEnqueue(settings: Settings, server: HttpServer): string[] {
+  const kinds = settings.jobs.value.map((job) => job.kind);
+  const isSample = settings.jobs.source === "samples";
+  const kind = isSample ? "sample.hello" : (kinds[0] ?? "my.kind");
+  const payload = isSample ? '{"name":"Ada"}' : "{}";
+  const url = callableUrl(server);
+  const where = url === "http://127.0.0.1:7070" ? "" : ` --url ${url}`;
+  const token = settings.token.value === undefined ? "" : ' -H "authorization: Bearer $HOLDFAST_TOKEN"';
+  const body = `{"kind":"${kind}","payload":${payload}}`;
+  return [
+    `npx holdfast enqueue ${kind} '${payload}' --wait${where}`,
+    `curl ${url}/api/v1/jobs -H "content-type: application/json"${token} -d '${body}'`,
+  ];
+}
+
+/** 0.0.0.0 is where one listens, not where one calls. */
+function callableUrl({ url, port }: HttpServer): string {
+  return /^http:\/\/(0\.0\.0\.0|\[::\]):/.test(url) ? `http://127.0.0.1:${port}` : url;
+}

@@ -1,0 +1,50 @@
+// holdfast config: what a server started here would run with, and where each value comes from. Secrets are masked.
+import { relative } from "node:path";
+import type { Command } from "commander";
+import { serverUrl } from "../api.ts";
+import { loadConfig } from "../config-file.ts";
+import { readEnv } from "../env.ts";
+import { maskUrl } from "../mask.ts";
+import { print, printJson } from "../output.ts";
+import { printable } from "../printable.ts";
+import { resolveSettings } from "../settings.ts";
+import { withHttpFlags, withWorkerFlags, type ServerOptions } from "./options.ts";
+
+export function addConfig(program: Command): void {
+  const command = program
+    .command("config")
+    .summary("print the settings in effect, and where each comes from")
+    .description("Prints what a server started here with the same flags would run with, and where each value comes from.");
+  withHttpFlags(withWorkerFlags(command)).option("--json", "print one JSON document").action(runConfig);
+}
+
+async function runConfig(options: ServerOptions & { json?: boolean }): Promise<void> {
+  const env = readEnv(process.env);
+  const file = await loadConfig(process.cwd(), options.config);
+  const settings = resolveSettings(options, env, file);
+  const { database, token, jobs } = settings;
+  const shown = {
+    ...settings,
+    database: {
+      value: database.value === undefined ? "embedded, in data" : maskUrl(database.value),
+      source: database.source,
+    },
+    token: { value: token.value === undefined ? null : `*** (${token.value.length} characters)`, source: token.source },
+    jobs: { value: jobs.value.map((job) => job.kind), source: jobs.source },
+    url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
+  };
+  const path = file === null ? null : relative(process.cwd(), file.path);
+  if (options.json) return printJson({ configFile: path, settings: shown });
+  print(`configuration file: ${path ?? "none"}\n`);
+  const rows = Object.entries(shown).map(([name, { value, source }]) => [name, textOf(value), source] as const);
+  const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
+  for (const [name, value, source] of rows) {
+    print(`${name.padEnd(widths[0]!)}  ${value.padEnd(widths[1]!)}  ${source}`);
+  }
+}
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return "-";
+  if (Array.isArray(value)) return value.length === 0 ? "-" : printable(value.join(", "));
+  return printable(String(value));
+}

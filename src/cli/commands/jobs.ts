@@ -1,0 +1,87 @@
+// holdfast jobs: look at jobs on a running server, and act on them.
+import type { Command } from "commander";
+import type { Api } from "../api.ts";
+import { explain } from "../exit-codes.ts";
+import { jobTable, note, noteError, print, printJson } from "../output.ts";
+import { readApi, withClientFlags } from "./options.ts";
+import { showJob } from "../show-job.ts";
+
+interface ListFlags {
+  state?: string;
+  kind?: string;
+  queue?: string;
+  limit?: string;
+  cursor?: string;
+}
+
+interface ClientFlags {
+  url?: string;
+  json?: boolean;
+  verbose?: boolean;
+}
+
+export function addJobs(program: Command): void {
+  const jobs = program.command("jobs").summary("look at jobs on a running server, and act on them");
+  withClientFlags(
+    jobs
+      .command("list", { isDefault: true })
+      .description("lists jobs, newest first")
+      .option("--state <state>", "pending, running, done, dead or cancelled; several with commas")
+      .option("--kind <kind>", "only this kind")
+      .option("--queue <queue>", "only this queue")
+      .option("--limit <number>", "how many (default 50, at most 500)")
+      .option("--cursor <cursor>", "the page after this one, as the page before said"),
+  ).action(runList);
+  withClientFlags(
+    jobs.command("show").description("shows everything about one job").argument("<id>", "its id"),
+  ).action(runShow);
+  addAction(jobs, "cancel", "ends jobs that are waiting or running", async (api, id) => {
+    const { cancelRequested } = await api.cancel(id);
+    return cancelRequested ? `${id} is running; its worker was told to stop it.` : `${id} is cancelled.`;
+  });
+  addAction(jobs, "retry", "runs dead jobs again, with all their attempts", async (api, id) => {
+    await api.retry(id);
+    return `${id} runs again.`;
+  });
+  addAction(jobs, "discard", "puts dead jobs away; they stay readable for a while", async (api, id) => {
+    await api.discard(id);
+    return `${id} is put away.`;
+  });
+}
+
+function addAction(jobs: Command, verb: string, description: string, act: (api: Api, id: string) => Promise<string>): void {
+  const command = jobs.command(verb).description(description).argument("<id...>", "one id or several");
+  withClientFlags(command).action(async (ids: string[], flags: ClientFlags) => {
+    const api = readApi(flags);
+    const results: { id: string; ok: boolean; message: string }[] = [];
+    // One that cannot be must not keep the others from it.
+    for (const id of ids) {
+      try {
+        const message = await act(api, id);
+        results.push({ id, ok: true, message });
+        if (!flags.json) print(message);
+      } catch (error) {
+        const { message, exitCode } = explain(error);
+        results.push({ id, ok: false, message });
+        process.exitCode ||= exitCode;
+        if (!flags.json) noteError(error, flags.verbose === true);
+      }
+    }
+    if (flags.json) printJson(results);
+  });
+}
+
+async function runList(flags: ListFlags & ClientFlags): Promise<void> {
+  const { state, kind, queue, limit, cursor } = flags;
+  const page = await readApi(flags).list({ state, kind, queue, limit, cursor });
+  if (flags.json) return printJson(page);
+  if (page.jobs.length === 0) return note("There are no such jobs.");
+  print(jobTable(page.jobs));
+  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+}
+
+async function runShow(id: string, flags: ClientFlags): Promise<void> {
+  const job = await readApi(flags).read(id);
+  if (flags.json) printJson(job);
+  else print(showJob(job));
+}

@@ -1,0 +1,66 @@
+// holdfast migrate: brings the schema up to date, says whether it is, or prints the SQL for somebody else to run.
+import type { Command } from "commander";
+import type { Db } from "../../db/db.ts";
+import { SchemaOutdated } from "../../errors.ts";
+import { EXIT } from "../exit-codes.ts";
+import { note, print } from "../output.ts";
+import { embeddedFolder, refuseAccidentalEmbedded, type Settings } from "../settings.ts";
+import { readSettings, type ServerOptions, withDatabaseFlags } from "./options.ts";
+
+interface MigrateOptions extends ServerOptions {
+  print?: boolean;
+  status?: boolean;
+}
+
+export function addMigrate(program: Command): void {
+  const command = program
+    .command("migrate")
+    .summary("bring the schema in the database up to date")
+    .description(
+      "Brings the schema in the database up to date. Safe when several processes do it at once.\n" +
+        "dev, start and worker do the same when they start.",
+    );
+  withDatabaseFlags(command)
+    .option("--print", "print the SQL, from nothing to this version, and change nothing")
+    .option("--status", "say whether the schema is up to date, and change nothing; exit code 1 if it is not")
+    .option("-v, --verbose", "say more about errors")
+    .action(runMigrate);
+}
+
+async function runMigrate(options: MigrateOptions): Promise<void> {
+  const { settings, isProduction } = await readSettings(options);
+  const schema = settings.schema.value;
+  const { assertSchema, latestVersion, migrate, migrationSql } = await import("../../migrate/migrate.ts");
+  if (options.print) return print(migrationSql(schema));
+  refuseAccidentalEmbedded(settings, isProduction);
+  const db = await openDatabase(settings);
+  try {
+    if (options.status) {
+      await assertSchema(db, schema);
+      return print(`Schema "${schema}" is up to date (version ${latestVersion()}).`);
+    }
+    const { from, to, applied } = await migrate(db, schema);
+    for (const name of applied) note(`Applied ${name}`);
+    print(
+      applied.length === 0
+        ? `Schema "${schema}" was already up to date (version ${to}).`
+        : `Schema "${schema}" went from version ${from} to ${to}.`,
+    );
+  } catch (error) {
+    if (!(options.status && error instanceof SchemaOutdated)) throw error;
+    print(error.message);
+    process.exitCode = EXIT.failed;
+  } finally {
+    await db.close();
+  }
+}
+
+async function openDatabase(settings: Settings): Promise<Db> {
+  const folder = embeddedFolder(settings);
+  if (folder === undefined && settings.database.value !== "memory:") {
+    const { openPostgres } = await import("../../db/postgres.ts");
+    return openPostgres({ url: settings.database.value ?? "" });
+  }
+  const { openEmbedded } = await import("../../db/embedded.ts");
+  return openEmbedded(folder === undefined ? { memory: true } : { folder });
+}

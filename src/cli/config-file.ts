@@ -1,0 +1,100 @@
+// Finds and loads holdfast.config.{ts,mts,js,mjs,json}, and checks what it holds. TypeScript is read by jiti; whatever
+// the file imports from "holdfast" is the very copy that runs here, so that its Fatal is our Fatal.
+import { access, readFile } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { HoldfastError } from "../errors.ts";
+import { refuseUnknown } from "../shared/refuse-unknown.ts";
+import { CONFIG_KNOWN, type HoldfastConfig } from "./config.ts";
+import { EXIT } from "./exit-codes.ts";
+import { Problem } from "./problem.ts";
+
+export const CONFIG_NAMES = ["ts", "mts", "js", "mjs", "json"].map((extension) => `holdfast.config.${extension}`);
+
+export interface LoadedConfig {
+  /** As people should read it: "holdfast.config.ts". */
+  name: string;
+  path: string;
+  config: HoldfastConfig;
+}
+
+/** `asked`: the file named by --config; otherwise the folder is searched, and none is fine. */
+export async function loadConfig(folder: string, asked?: string): Promise<LoadedConfig | null> {
+  const path = asked === undefined ? await findConfig(folder) : resolve(folder, asked);
+  if (path === null) return null;
+  const name = asked ?? basename(path);
+  if (!(await exists(path))) {
+    throw new Problem(`The configuration file ${name} is not there.`, "Check the path after --config.", EXIT.usage);
+  }
+  return { name, path, config: check(name, await evaluate(name, path)) };
+}
+
+async function findConfig(folder: string): Promise<string | null> {
+  const found: string[] = [];
+  for (const name of CONFIG_NAMES) if (await exists(join(folder, name))) found.push(name);
+  if (found.length > 1) {
+    const hint = "Keep one of them, or say which with --config.";
+    throw new Problem(`There are several configuration files here: ${found.join(", ")}.`, hint, EXIT.usage);
+  }
+  return found[0] === undefined ? null : join(folder, found[0]);
+}
+
+async function evaluate(name: string, path: string): Promise<unknown> {
+  try {
+    if (path.endsWith(".json")) return JSON.parse(await readFile(path, "utf8")) as unknown;
+    const { createJiti } = await import("jiti");
+    const doors = ownDoors();
+    const jiti = createJiti(path, { alias: doors, nativeModules: Object.values(doors), fsCache: false });
+    const exported = await jiti.import<{ default?: unknown }>(path);
+    const given = exported.default;
+    return typeof given === "function" ? ((await given()) as unknown) : given;
+  } catch (error) {
+    // A wrong option in a defineJob() of theirs says by itself what to do.
+    const hint = error instanceof HoldfastError ? error.hint : whereOf(error, path);
+    const why = error instanceof Error ? error.message : String(error);
+    throw new Problem(`${name} cannot be loaded: ${why}`, hint, EXIT.usage, { cause: error });
+  }
+}
+
+/** "holdfast" and its doors, as the files that this process runs. */
+function ownDoors(): Record<string, string> {
+  const built = fileURLToPath(new URL("..", import.meta.url));
+  return {
+    "holdfast/http": join(built, "http", "index.js"),
+    "holdfast/testing": join(built, "testing", "index.js"),
+    holdfast: join(built, "index.js"),
+  };
+}
+
+function whereOf(error: unknown, path: string): string {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const line = stack.split("\n").find((text) => text.includes(path));
+  return line ? `It fails ${line.trim()}.` : "Correct the file and start again.";
+}
+
+function check(name: string, config: unknown): HoldfastConfig {
+  const refuse = (what: string, hint: string): Problem => new Problem(`${name} ${what}`, hint, EXIT.usage);
+  if (config === null || typeof config !== "object" || Array.isArray(config)) {
+    throw refuse("does not export a configuration.", "Write export default defineConfig({ jobs: [myJob] }).");
+  }
+  refuseUnknown(name, config, CONFIG_KNOWN);
+  const { jobs } = config as { jobs?: unknown };
+  if (jobs === undefined) return config;
+  if (!Array.isArray(jobs)) throw refuse("has jobs that are not a list.", "Write jobs: [myJob, anotherJob].");
+  const names: unknown[] = [];
+  for (const [index, job] of (jobs as { kind?: unknown; run?: unknown; retryPolicy?: unknown }[]).entries()) {
+    if (typeof job?.kind !== "string" || typeof job.run !== "function" || !job.retryPolicy) {
+      throw refuse(`has no job kind at jobs[${index}].`, "Put there what defineJob() returned.");
+    }
+    if (names.includes(job.kind)) throw refuse(`lists the kind "${job.kind}" twice.`, "List each kind once.");
+    names.push(job.kind);
+  }
+  return config;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

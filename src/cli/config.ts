@@ -1,0 +1,35 @@
+// The shape of holdfast.config.ts. defineConfig() gives it types and changes nothing.
+import type { AnyJobKind } from "../job/define-job.ts";
+
+export interface HoldfastConfig {
+  /** The kinds that `holdfast dev`, `start` and `worker` run. */
+  jobs?: readonly AnyJobKind[];
+  /** How many jobs run at once. */
+  concurrency?: number;
+  /** `postgres://…`; nothing for the embedded database. Secrets are better kept in DATABASE_URL. */
+  database?: string | undefined;
+  /** The embedded database's folder. */
+  data?: string;
+  schema?: string;
+  host?: string;
+  port?: number;
+  /** Names, besides those of this machine, under which the server may be called. */
+  allowedHosts?: readonly string[];
+}
+
+export type ConfigSource = HoldfastConfig | (() => HoldfastConfig | Promise<HoldfastConfig>);
+
+export function defineConfig<Source extends ConfigSource>(config: Source): Source {
+  return config;
+}
+
+export const CONFIG_KNOWN = [
+  "jobs",
+  "concurrency",
+  "database",
+  "data",
+  "schema",
+  "host",
+  "port",
+  "allowedHosts",
+] as const satisfies readonly (keyof HoldfastConfig)[];

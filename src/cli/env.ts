@@ -1,0 +1,97 @@
+// The environment, read once and checked once. A message names the variable, and never repeats a value that may hold
+// a password. An empty variable is one that is not set.
+import { HoldfastError } from "../errors.ts";
+import { quoteSchema } from "../shared/quote-schema.ts";
+import { EXIT } from "./exit-codes.ts";
+import { Problem } from "./problem.ts";
+
+export interface Found<T> {
+  value: T;
+  /** Where it came from, as people should read it: "HOLDFAST_PORT". */
+  source: string;
+}
+
+export interface Env {
+  database?: Found<string>;
+  data?: Found<string>;
+  schema?: Found<string>;
+  host?: Found<string>;
+  port?: Found<number>;
+  token?: Found<string>;
+  allowedHosts?: Found<string[]>;
+  /** The server that client commands talk to. */
+  url?: Found<string>;
+  isProduction: boolean;
+}
+
+export function readEnv(env: Readonly<Record<string, string | undefined>>): Env {
+  const read = <T>(name: string, convert: (name: string, value: string) => T): Found<T> | undefined => {
+    const value = env[name]?.trim();
+    return value ? { value: convert(name, value), source: name } : undefined;
+  };
+  return defined({
+    database: read("HOLDFAST_DATABASE_URL", toDatabase) ?? read("DATABASE_URL", toDatabase),
+    data: read("HOLDFAST_DATA", (_, value) => value),
+    schema: read("HOLDFAST_SCHEMA", toSchema),
+    host: read("HOLDFAST_HOST", toHost),
+    port: read("HOLDFAST_PORT", toPort),
+    token: read("HOLDFAST_TOKEN", toToken),
+    allowedHosts: read("HOLDFAST_ALLOWED_HOSTS", (_, value) => value.split(",").map((name) => name.trim())),
+    url: read("HOLDFAST_URL", toUrl),
+    isProduction: env["NODE_ENV"] === "production",
+  });
+}
+
+function defined(found: { [Name in keyof Env]: Env[Name] | undefined }): Env {
+  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as unknown as Env;
+}
+
+export function toDatabase(name: string, value: string): string {
+  if (/^(postgres(ql)?:\/\/|embedded:|memory:$)/.test(value)) return value;
+  // Not shown: it may be a password that was pasted into the wrong variable.
+  throw wrong(
+    `${name} is not a database URL.`,
+    'Write postgres://user:password@host:5432/name, or "embedded:" to ask for the embedded database by name.',
+  );
+}
+
+export function toSchema(name: string, value: string): string {
+  try {
+    quoteSchema(value);
+    return value;
+  } catch (error) {
+    const hint = error instanceof HoldfastError ? error.hint : "";
+    throw wrong(`${name} is ${JSON.stringify(value)}, which cannot name a schema.`, hint);
+  }
+}
+
+export function toHost(name: string, value: string): string {
+  if (/^[\w.:-]+$|^\[[\da-fA-F:.]+\]$/.test(value) && !/^[\w.-]+:\d+$/.test(value)) return value.replace(/[[\]]/g, "");
+  throw wrong(
+    `${name} is ${JSON.stringify(value)}, which is not a host.`,
+    "Write a name or an address alone, such as 127.0.0.1; the port has its own setting, HOLDFAST_PORT.",
+  );
+}
+
+export function toPort(name: string, value: string): number {
+  const port = Number(value);
+  if (/^\d{1,5}$/.test(value) && port <= 65_535) return port;
+  throw wrong(`${name} is ${JSON.stringify(value)}.`, "Give a port from 1 to 65535, or 0 to let the system choose one.");
+}
+
+function toToken(name: string, value: string): string {
+  if (/^[\x21-\x7e]+$/.test(value)) return value;
+  throw wrong(
+    `${name} holds a space or a character that is not ASCII, which a header cannot carry.`,
+    "Use letters and digits; openssl rand -hex 32 makes a good one.",
+  );
+}
+
+export function toUrl(name: string, value: string): string {
+  if (/^https?:\/\//.test(value) && URL.canParse(value)) return value.replace(/\/+$/, "");
+  throw wrong(`${name} is ${JSON.stringify(value)}.`, "Write the address of a server, such as http://127.0.0.1:7070.");
+}
+
+function wrong(message: string, hint: string): Problem {
+  return new Problem(message, hint, EXIT.usage);
+}

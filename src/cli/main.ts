@@ -1,0 +1,49 @@
+#!/usr/bin/env node
+// The command line: finds the command, runs it, ends with its exit code. Nothing else happens here.
+import { Command, CommanderError } from "commander";
+import { addConfig } from "./commands/config.ts";
+import { addDev } from "./commands/dev.ts";
+import { addEnqueue } from "./commands/enqueue.ts";
+import { addJobs } from "./commands/jobs.ts";
+import { addMigrate } from "./commands/migrate.ts";
+import { addStart } from "./commands/start.ts";
+import { addWorker } from "./commands/worker.ts";
+import { EXIT, explain } from "./exit-codes.ts";
+import { noteError } from "./output.ts";
+import { version } from "./version.ts";
+
+const EXAMPLES = `
+Examples:
+  holdfast dev                                            try it, with nothing to set up
+  holdfast enqueue sample.hello '{"name":"Ada"}' --wait   hand it a job, from another terminal
+  holdfast jobs list --state dead                         what needs a person
+`;
+
+async function main(args: readonly string[]): Promise<void> {
+  const program = new Command("holdfast")
+    .description("Durable background work on Postgres.")
+    .version(version())
+    .exitOverride()
+    .addHelpText("after", EXAMPLES);
+  for (const add of [addDev, addStart, addWorker, addMigrate, addEnqueue, addJobs, addConfig]) add(program);
+  if (args.length === 0) return program.outputHelp();
+  try {
+    await program.parseAsync([...args], { from: "user" });
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has said what is wrong.
+      process.exitCode = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+      return;
+    }
+    noteError(error, args.includes("--verbose") || args.includes("-v"));
+    process.exitCode = explain(error).exitCode;
+  }
+}
+
+// `holdfast jobs list | head` closes the pipe: that is not an error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(EXIT.ok);
+  throw error;
+});
+
+await main(process.argv.slice(2));

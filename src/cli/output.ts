@@ -1,0 +1,43 @@
+// What a command says to whoever called it: data on stdout, everything else on stderr.
+import type { JobSummary } from "../http/job-view.ts";
+import { explain } from "./exit-codes.ts";
+import { printable } from "./printable.ts";
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+export function printJson(value: unknown): void {
+  print(JSON.stringify(value, null, 2));
+}
+
+/** A remark for people; a program reads stdout. */
+export function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+export function noteError(error: unknown, verbose: boolean): void {
+  const { message, hint, code, isUnexpected } = explain(error);
+  note(`Error: ${message}${code === undefined ? "" : ` (${code})`}`);
+  if (hint) note(`  ${hint}`);
+  if (verbose && error instanceof Error && (isUnexpected || error.cause !== undefined)) {
+    note(`${error.stack ?? ""}`);
+    if (error.cause instanceof Error) note(`Caused by ${error.cause.stack ?? error.cause.message}`);
+  }
+}
+
+const COLUMNS: readonly [string, (job: JobSummary) => string][] = [
+  ["ID", (job) => job.id],
+  ["STATUS", (job) => job.status],
+  ["KIND", (job) => job.kind],
+  ["QUEUE", (job) => job.queue],
+  ["TRY", (job) => `${job.attempt}/${job.maxAttempts}`],
+  ["CREATED", (job) => job.createdAt],
+  ["LAST ERROR", (job) => job.lastError?.message.slice(0, 60) ?? ""],
+];
+
+export function jobTable(jobs: readonly JobSummary[]): string {
+  const rows = [COLUMNS.map(([title]) => title), ...jobs.map((job) => COLUMNS.map(([, of]) => printable(of(job))))];
+  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd()).join("\n");
+}

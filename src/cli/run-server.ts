@@ -1,0 +1,129 @@
+// dev, start and worker: open the database, serve HTTP, run the worker, and come down cleanly.
+//
+// Up:   database → port → worker. What fails takes down what was up before it, so that nothing is left behind.
+// Down: the worker first (it waits for its jobs while HTTP still answers), then the port, then the database.
+// An error that nobody caught ends the process: its jobs are left as after a crash, so that they run again at once and
+// one that keeps killing its process is found out.
+import { hostname } from "node:os";
+import type { Holdfast } from "../client/client.ts";
+import { type HttpServer, serve } from "../http/serve.ts";
+import { open } from "../open.ts";
+import type { Duration } from "../shared/duration.ts";
+import { sleep } from "../shared/sleep.ts";
+import type { Worker } from "../worker/worker.ts";
+import { sayReady } from "./banner.ts";
+import { EXIT } from "./exit-codes.ts";
+import type { Log } from "./log.ts";
+import { reportJobs } from "./report-jobs.ts";
+import type { Settings } from "./settings.ts";
+import { type Signals, watchSignals } from "./signals.ts";
+import { version } from "./version.ts";
+
+export interface RunServerInput {
+  command: "dev" | "start" | "worker";
+  settings: Settings;
+  log: Log;
+}
+
+interface Running {
+  hf?: Holdfast;
+  server?: HttpServer;
+  worker?: Worker;
+}
+
+const ABANDON_WITHIN_MS = 2_000;
+
+/** Resolves with the exit code after a clean stop. */
+export async function runServer({ command, settings, log }: RunServerInput): Promise<number> {
+  // What a second process on the same folder is told.
+  process.title = `holdfast ${command}`;
+  const running: Running = {};
+  const signals = watchSignals((signal) => log.warn(`${signal} again: ending now.`));
+  endOnUncaught(running, log);
+  try {
+    await start(command, settings, log, running, signals);
+  } catch (error) {
+    await stop(running);
+    throw error;
+  }
+  if (!signals.received) {
+    const write = (text: string): void => void process.stderr.write(text);
+    sayReady({ command, version: version(), settings, server: running.server, log, write });
+  }
+  const signal = await signals.first;
+  sayWaiting(signal, settings.grace.value, running.worker, log);
+  await stop(running);
+  log.info("Stopped. Nothing was lost.");
+  return EXIT.ok;
+}
+
+async function start(
+  command: RunServerInput["command"],
+  settings: Settings,
+  log: Log,
+  running: Running,
+  signals: Signals,
+): Promise<void> {
+  const kinds = settings.jobs.value;
+  const hf = await open({
+    database: settings.database.value,
+    data: settings.data.value,
+    schema: settings.schema.value,
+    log,
+  });
+  running.hf = hf;
+  reportJobs(hf, log, command === "dev" ? "info" : "debug");
+  if (command !== "worker") {
+    running.server = await serve({
+      hf,
+      kinds,
+      host: settings.host.value,
+      port: settings.port.value,
+      token: settings.token.value,
+      allowedHosts: settings.allowedHosts.value,
+      isStopping: () => signals.received,
+      onError: (error, incident) => log.error("A request failed", { incident, error }),
+    });
+  }
+  if (signals.received) return;
+  running.worker = await hf.work(kinds, {
+    concurrency: settings.concurrency.value,
+    grace: settings.grace.value,
+    name: `${hostname()}:${process.pid}`,
+  });
+}
+
+async function stop({ worker, server, hf }: Running): Promise<void> {
+  await worker?.stop();
+  await server?.close();
+  await hf?.close();
+}
+
+const SHOWN_JOBS = 5;
+
+function sayWaiting(signal: string, grace: Duration, worker: Worker | undefined, log: Log): void {
+  const jobs = worker?.runningJobs() ?? [];
+  if (jobs.length === 0) return log.info(`${signal}: stopping.`);
+  const shown = jobs.slice(0, SHOWN_JOBS).map((job) => `${job.kind} ${job.id}`);
+  const more = jobs.length > SHOWN_JOBS ? ` and ${jobs.length - SHOWN_JOBS} more` : "";
+  const count = jobs.length === 1 ? "1 running job" : `${jobs.length} running jobs`;
+  log.info(
+    `${signal}: stopping. Waiting up to ${grace} for ${count}: ${shown.join(", ")}${more}. What is not done by then goes back and uses no attempt. Once more to end now.`,
+  );
+}
+
+function endOnUncaught(running: Running, log: Log): void {
+  let isEnding = false;
+  process.on("uncaughtException", (error, origin) => {
+    const what = origin === "unhandledRejection" ? "A promise was rejected and nobody caught it" : "Nobody caught an error";
+    const count = running.worker?.running ?? 0;
+    log.error(`${what}: the process ends. The jobs that ran here (${count}) run again and are charged no attempt.`, {
+      error,
+      stack: log.format === "human" ? undefined : error instanceof Error ? error.stack : undefined,
+    });
+    if (isEnding) return;
+    isEnding = true;
+    const abandoned = running.worker?.abandon() ?? Promise.resolve();
+    void Promise.race([abandoned.catch(() => {}), sleep(ABANDON_WITHIN_MS)]).then(() => process.exit(EXIT.failed));
+  });
+}

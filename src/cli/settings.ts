@@ -1,0 +1,98 @@
+// What a server process runs with, each value with its source. A flag wins over the environment, the environment over
+// the configuration file, the file over the default.
+import type { AnyJobKind } from "../job/define-job.ts";
+import { OPEN_DEFAULTS, WORK_DEFAULTS } from "../options.ts";
+import { durationMs, type Duration } from "../shared/duration.ts";
+import type { LoadedConfig } from "./config-file.ts";
+import { type Env, type Found, toDatabase, toHost, toPort, toSchema } from "./env.ts";
+import { EXIT } from "./exit-codes.ts";
+import { Problem } from "./problem.ts";
+import { SAMPLE_JOBS } from "./sample-jobs.ts";
+
+export interface ServerFlags {
+  embedded?: boolean;
+  data?: string;
+  schema?: string;
+  host?: string;
+  port?: string;
+  concurrency?: string;
+  grace?: string;
+}
+
+export interface Settings {
+  /** undefined: the embedded database in `data`. */
+  database: Found<string | undefined>;
+  data: Found<string>;
+  schema: Found<string>;
+  host: Found<string>;
+  port: Found<number>;
+  token: Found<string | undefined>;
+  allowedHosts: Found<readonly string[]>;
+  concurrency: Found<number>;
+  /** How long a stop waits for running jobs. */
+  grace: Found<Duration>;
+  jobs: Found<readonly AnyJobKind[]>;
+}
+
+export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig | null): Settings {
+  const config = file?.config ?? {};
+  const flag = <T>(name: string, value: string | undefined, convert: (name: string, value: string) => T) =>
+    value === undefined ? undefined : { value: convert(`--${name}`, value), source: `--${name}` };
+  const inFile = <T>(value: T | undefined): Found<T> | undefined =>
+    value === undefined || file === null ? undefined : { value, source: file.name };
+  const byDefault = <T>(value: T): Found<T> => ({ value, source: "default" });
+  const checked = <T>(name: string, value: unknown, convert: (name: string, value: string) => T): Found<T> | undefined =>
+    value === undefined || file === null ? undefined : inFile(convert(`${name} in ${file.name}`, String(value)));
+
+  return {
+    database: flags.embedded
+      ? { value: "embedded:", source: "--embedded" }
+      : (env.database ?? checked("database", config.database, toDatabase) ?? byDefault(undefined)),
+    data: flag("data", flags.data, asIs) ?? env.data ?? inFile(config.data) ?? byDefault(OPEN_DEFAULTS.data),
+    schema:
+      flag("schema", flags.schema, toSchema) ??
+      env.schema ??
+      checked("schema", config.schema, toSchema) ??
+      byDefault(OPEN_DEFAULTS.schema),
+    host:
+      flag("host", flags.host, toHost) ?? env.host ?? checked("host", config.host, toHost) ?? byDefault("127.0.0.1"),
+    port: flag("port", flags.port, toPort) ?? env.port ?? checked("port", config.port, toPort) ?? byDefault(7070),
+    token: env.token ?? byDefault(undefined),
+    allowedHosts: env.allowedHosts ?? inFile(config.allowedHosts) ?? byDefault([]),
+    concurrency:
+      flag("concurrency", flags.concurrency, toCount) ??
+      checked("concurrency", config.concurrency, toCount) ??
+      byDefault(WORK_DEFAULTS.concurrency),
+    grace: flag("grace", flags.grace, toDuration) ?? byDefault(WORK_DEFAULTS.grace),
+    jobs: inFile(config.jobs) ?? { value: SAMPLE_JOBS, source: "samples" },
+  };
+}
+
+/** The embedded database is for one process and one machine's memory: in production it must be meant. */
+export function refuseAccidentalEmbedded(settings: Settings, isProduction: boolean): void {
+  if (!isProduction || settings.database.value !== undefined) return;
+  throw new Problem(
+    "NODE_ENV is production, and no database is configured.",
+    "Set DATABASE_URL to a PostgreSQL server. If you mean the embedded database, which does not survive the death of the machine, say so: --embedded.",
+    EXIT.usage,
+  );
+}
+
+/** Where the embedded database is; undefined for a server. */
+export function embeddedFolder({ database, data }: Settings): string | undefined {
+  if (database.value === undefined || database.value === "embedded:") return data.value;
+  return database.value.startsWith("embedded:") ? database.value.slice("embedded:".length) : undefined;
+}
+
+const asIs = (_: string, value: string): string => value;
+
+function toCount(name: string, value: string): number {
+  const count = Number(value);
+  if (/^\d+$/.test(value) && count >= 1 && count <= 10_000) return count;
+  throw new Problem(`${name} is ${JSON.stringify(value)}.`, "Give a whole number from 1 to 10000.", EXIT.usage);
+}
+
+function toDuration(name: string, value: string): Duration {
+  durationMs(name, value);
+  return value as Duration;
+}
