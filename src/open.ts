@@ -10,6 +10,7 @@ import { type OpenOptions, type ResolvedOptions, resolveOpenOptions } from "./op
 import { makeEmitter } from "./shared/emitter.ts";
 import { expireEverything } from "./store/janitor/expire-leases.ts";
 import { makePartitions } from "./store/janitor/partitions.ts";
+import { assertRoutines, installRoutines } from "./store/routines.ts";
 import { makeStore, type Store } from "./store/sql.ts";
 
 export async function open(given: OpenOptions = {}): Promise<Holdfast> {
@@ -34,6 +35,8 @@ export async function openParts(given: OpenOptions): Promise<OpenedParts> {
     if (options.migrate) await migrate(db, options.schema);
     else await assertSchema(db, options.schema);
     const store = makeStore(db, options.schema);
+    if (options.migrate) await installRoutines(store);
+    else await assertRoutines(store);
     await makePartitions(store);
     // One process has the folder, and it is this one: whoever held these leases is gone.
     if (db.tier === "embedded") await expireEverything(store);

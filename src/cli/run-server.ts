@@ -15,7 +15,7 @@ import { sayReady } from "./banner.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { Log } from "./log.ts";
 import { reportJobs } from "./report-jobs.ts";
-import type { Settings } from "./settings.ts";
+import { embeddedFolder, type Settings } from "./settings.ts";
 import { type Signals, watchSignals } from "./signals.ts";
 import { version } from "./version.ts";
 
@@ -65,6 +65,9 @@ async function start(
   signals: Signals,
 ): Promise<void> {
   const kinds = settings.jobs.value;
+  const folder = embeddedFolder(settings);
+  // The first start takes some seconds, and silence would look like a hang.
+  if (folder !== undefined) log.info(`Opening the embedded database in ${folder}`);
   const hf = await open({
     database: settings.database.value,
     data: settings.data.value,

@@ -6,7 +6,8 @@ export function refuseUnknown(where: string, given: object, known: readonly stri
     if (known.includes(name)) continue;
     const near = known.map((candidate) => ({
       candidate,
-      distance: distance(name.toLowerCase(), candidate.toLowerCase()),
+      // "prio" is "priority" begun, however many letters are missing.
+      distance: isBegun(name, candidate) ? 1 : distance(name.toLowerCase(), candidate.toLowerCase()),
     }));
     near.sort((left, right) => left.distance - right.distance);
     const best = near[0];
@@ -16,6 +17,10 @@ export function refuseUnknown(where: string, given: object, known: readonly stri
         : `Known ${noun}s: ${known.join(", ")}.`;
     throw new OptionInvalid(`${where} has the unknown ${noun} "${name}".`, hint);
   }
+}
+
+function isBegun(name: string, candidate: string): boolean {
+  return name.length >= 3 && candidate.toLowerCase().startsWith(name.toLowerCase());
 }
 
 /** Levenshtein distance, for names of a few letters. */

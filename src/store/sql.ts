@@ -1,5 +1,11 @@
 // How SQL meets the schema and the connection. A statement is written once with `:schema`, its text for a schema is
 // made once, and a Store is "this schema on this connection": the Db's own, or a caller's transaction.
+//
+// Hot statements are routines: the same text, kept in the database as a function, so that it is planned once per
+// session and not once per call (a plan costs a millisecond). The plan is pinned to index scans and nested loops: made on
+// an empty table it is the same as on a huge one. The function's name carries the hash of its text, so that processes
+// of two versions can work side by side, and a pooler does not matter.
+import { createHash } from "node:crypto";
 import type { Db, QueryOptions, QueryResult, Queryable } from "../db/db.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
 
@@ -18,6 +24,73 @@ export function sql(strings: TemplateStringsArray, ...parts: (string | number)[]
     },
   };
 }
+
+export interface Routine extends Statement {
+  /** Without the schema. */
+  readonly name: string;
+  createIn(quotedSchema: string): string;
+}
+
+export interface RoutineInput {
+  name: string;
+  /** The types of $1, $2, … */
+  takes: string[];
+  /** What a row of the answer looks like, or "void", or "count" for the number of rows it changed. */
+  gives: string;
+  /** Runs before the statement, for settings of its transaction. */
+  first?: string;
+  body: string;
+}
+
+const PINNED = [
+  "plan_cache_mode = force_generic_plan",
+  "enable_seqscan = off",
+  "enable_bitmapscan = off",
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "search_path = pg_catalog",
+];
+
+export function routine({ name, takes, gives, first = "", body }: RoutineInput): Routine {
+  const returns = gives === "void" ? "void" : gives === "count" ? "bigint" : `table (${gives})`;
+  const work =
+    gives === "void"
+      ? `${body};`
+      : gives === "count"
+        ? `${body}; get diagnostics changed = row_count; return changed;`
+        : `return query ${body};`;
+  const declared = gives === "count" ? "declare changed bigint;" : "";
+  const text = `(${takes.join(", ")}) returns ${returns} language plpgsql
+${PINNED.map((setting) => `set ${setting}`).join(" ")}
+as :quote
+#variable_conflict use_column
+${declared}
+begin
+${first}
+${work}
+end
+:quote`;
+  const fullName = `${name}_${createHash("sha256").update(text).digest("hex").slice(0, 10)}`;
+  const places = takes.map((_, index) => `$${index + 1}`).join(", ");
+  const call = gives.includes(" ") ? `select * from` : `select`;
+  const made: Routine = {
+    name: fullName,
+    textIn: sql`${call} :schema.${fullName}(${places})${gives === "count" ? " as count" : ""}`.textIn,
+    createIn(quotedSchema) {
+      // A schema may have any name: the quote around the body must not be part of it.
+      let tag = "routine";
+      while (quotedSchema.includes(tag)) tag += "_";
+      return `create or replace function :schema.${fullName}${text}`
+        .replaceAll(":quote", `$${tag}$`.replaceAll("$", "$$$$"))
+        .replaceAll(":schema", () => quotedSchema);
+    },
+  };
+  ROUTINES.push(made);
+  return made;
+}
+
+/** Every routine of this version; filled as the verbs' files are loaded. */
+export const ROUTINES: Routine[] = [];
 
 export interface Store {
   readonly schema: string;

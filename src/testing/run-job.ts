@@ -6,7 +6,7 @@ import type { Progress } from "../job/job.ts";
 import { type ErrorRecord, type Outcome, recordError } from "../job/outcome.ts";
 import { toStorableJson } from "../job/storable.ts";
 import { randomToken, uuidv7 } from "../shared/uuid.ts";
-import { execute } from "../worker/execute.ts";
+import { execute, type RunTools } from "../worker/execute.ts";
 import { abortRun, makeRun } from "../worker/run.ts";
 
 export interface RunJobOptions {
@@ -42,27 +42,22 @@ export async function runJob<Payload, Input, Result>(
   const { attempt = 1, maxAttempts = kind.attempts } = options;
   const stored: unknown = JSON.parse(toStorableJson(`The payload of ${kind.kind}`, payload));
   await parsePayload<unknown>(kind, stored);
-  const run = makeRun(
-    {
-      id: options.id ?? uuidv7(),
-      kind: kind.kind,
-      queue: kind.queue,
-      payload: stored,
-      attempt,
-      max_attempts: maxAttempts,
-      claim_count: attempt,
-      rank: 0,
-      key: options.key ?? null,
-      group_key: options.group ?? null,
-      last_error: options.lastError instanceof Error ? recordError(options.lastError) : (options.lastError ?? null),
-      run_us: String(Date.now() * 1_000),
-      created_us: String(Date.now() * 1_000),
-      lag_ms: 0,
-    },
-    kind,
-    randomToken(),
-    performance.now(),
-  );
+  const job = {
+    id: options.id ?? uuidv7(),
+    kind: kind.kind,
+    queue: kind.queue,
+    payload: stored,
+    attempt,
+    max_attempts: maxAttempts,
+    claim_count: attempt,
+    rank: 0,
+    key: options.key ?? null,
+    group_key: options.group ?? null,
+    last_error: options.lastError instanceof Error ? recordError(options.lastError) : (options.lastError ?? null),
+    run_us: String(Date.now() * 1_000),
+    lag_ms: 0,
+  };
+  const run = makeRun({ job, kind, token: randomToken(), alone: false, now: performance.now() });
   const progress: JobRun<Result>["progress"] = [];
   const log: JobRun<Result>["log"] = [];
   const logAt =
@@ -70,14 +65,14 @@ export async function runJob<Payload, Input, Result>(
     (message: string, fields?: object): void =>
       void log.push({ level, message, fields });
   abortAsAsked(options.abort, (cause) => abortRun(run, cause));
-  const outcome = await execute({
-    run,
+  const tools: RunTools = {
     log: () => ({ debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") }),
     progress(_, done, total, note) {
       progress.push({ done, total: total ?? null, note: note ?? null });
       return Promise.resolve();
     },
-  });
+  };
+  const outcome = await new Promise<Outcome>((resolve) => execute(run, tools, (_, ended) => resolve(ended)));
   return { ...settled<Result>(kind, outcome, attempt, maxAttempts), progress, log };
 }
 

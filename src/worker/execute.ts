@@ -21,11 +21,11 @@ export function execute(run: Run, tools: RunTools, onEnd: (run: Run, outcome: Ou
     let returned: unknown;
     try {
       returned = run.kind.run(new Context(run, tools, payload));
+      if (isThenable(returned)) return void returned.then(done, failed);
     } catch (error) {
       return failed(error);
     }
-    if (isThenable(returned)) returned.then(done, failed);
-    else done(returned);
+    done(returned);
   };
   if (!run.kind.schema) return start(run.job.payload);
   parsePayload(run.kind, run.job.payload).then(start, (error: unknown) =>

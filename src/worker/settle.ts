@@ -88,10 +88,10 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
   }
 
   async function settleQuickly(batch: readonly Run[]): Promise<void> {
-    const finished = keeper.onlyOf(batch);
     const { claims, mixed } = byClaim(batch);
-    const parts = claims.map((runs) => settleOneClaim(runs, finished));
-    if (mixed.length > 0) parts.push(settleMixed(mixed, finished));
+    // A statement may end a lease only if all of its runs are in that statement: another one can still fail.
+    const parts = claims.map((runs) => settleOneClaim(runs, keeper.onlyOf(runs)));
+    if (mixed.length > 0) parts.push(settleMixed(mixed, keeper.onlyOf(mixed)));
     await Promise.all(parts);
   }
 

@@ -3,9 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { openPostgres } from "#src/db/postgres.js";
-import { migrate } from "#src/migrate/migrate.js";
+import { open } from "#src/open.js";
 import { randomToken, uuidv7 } from "#src/shared/uuid.js";
-import { makePartitions } from "#src/store/janitor/partitions.js";
 import { type ClaimedJob, claimIds, claimLane, type Holder } from "#src/store/jobs/claim.js";
 import { insertJobs, type NewJob } from "#src/store/jobs/insert.js";
 import { type EndedRun, settleRuns } from "#src/store/jobs/settle.js";
@@ -102,10 +101,9 @@ export const ended = (run: HeldRun, outcome: EndedRun["outcome"], more: Partial<
 
 export async function openArena(): Promise<Arena> {
   const database = await createDatabase();
+  await (await open({ database: database.url, schema: SCHEMA })).close();
   const db = await openPostgres({ url: database.url, poolSize: 20 });
-  await migrate(db, SCHEMA);
   const store = makeStore(db, SCHEMA);
-  await makePartitions(store);
   const sessions: Session[] = [];
   const session = async (): Promise<Session> => {
     const made = await openSession(database.url);

@@ -62,8 +62,8 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
 
   function reset(pair: Pair): void {
     pairs.delete(pair);
-    pair.client.resetAndDestroy();
-    pair.server?.resetAndDestroy();
+    abort(pair.client);
+    if (pair.server) abort(pair.server);
   }
 
   function join(pair: Pair): void {
@@ -168,4 +168,10 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       await closed;
     },
   };
+}
+
+/** By RST where Node can: it leaks the handle of a socket that is reset after end(). */
+function abort(socket: Socket): void {
+  if (socket.connecting || socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }

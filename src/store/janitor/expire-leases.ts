@@ -5,7 +5,7 @@
 // limit, or when a cancel was asked for, the row is set apart for `endSetApart`.
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
-import { asMillis, sql, type Statement, type Store } from "../sql.ts";
+import { asMillis, routine, sql, type Statement, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
 
@@ -17,8 +17,11 @@ export interface Expired {
   hold: number;
 }
 
-const EXPIRE = sql`
-with due as materialized (
+const EXPIRE = routine({
+  name: "expire_leases",
+  takes: ["integer", "boolean", "bigint"],
+  gives: "id uuid, kind text, hold smallint",
+  body: `with due as materialized (
   select l.token, l.lease_ms, l.job_ids,
     -- It ran out before Postgres came up: nobody could have renewed it, so nobody is suspected.
     not $2::boolean and l.expires_at < pg_postmaster_start_time() as unheard,
@@ -72,7 +75,8 @@ cleared as (
   where l.token = d.token and l.lease_ms = d.lease_ms
     and not exists (select 1 from left_over x where x.token = l.token and x.lease_ms = l.lease_ms)
 )
-select id, kind, hold from back`;
+select id, kind, hold from back`,
+});
 
 const NEXT_EXPIRY = sql`
 select ${asMillis("min(expires_at) - :schema.clock()")} as in_ms from :schema.leases`;

@@ -1,6 +1,6 @@
 // Renews leases: one statement for everything a process runs. Only leases that are still there are renewed, and one
 // that is locked right now is reported as unknown, not as lost. The commit does not wait for the disk.
-import { sql, type Store } from "../sql.ts";
+import { routine, type Store } from "../sql.ts";
 
 export interface LeaseId {
   token: string;
@@ -14,10 +14,13 @@ export interface BeatResult {
   cancel_ids: string[];
 }
 
-const BEAT = sql`
-with cfg as materialized (select set_config('synchronous_commit', 'off', true)),
-wanted as materialized (
-  select w.* from cfg, jsonb_to_recordset($1::text::jsonb) as w (token bigint, lease_ms integer)
+const BEAT = routine({
+  name: "beat",
+  takes: ["text", "text"],
+  gives: "token bigint, lease_ms integer, cancel_ids uuid[], state text",
+  first: `perform set_config('synchronous_commit', 'off', true);`,
+  body: `with wanted as materialized (
+  select w.* from jsonb_to_recordset($1::jsonb) as w (token bigint, lease_ms integer)
 ),
 free as materialized (
   select l.ctid from wanted w join :schema.leases l on l.token = w.token and l.lease_ms = w.lease_ms
@@ -29,7 +32,7 @@ renewed as (
   returning l.token, l.lease_ms, l.cancel_ids
 ),
 finished as (
-  delete from :schema.leases l using jsonb_to_recordset($2::text::jsonb) as d (token bigint, lease_ms integer)
+  delete from :schema.leases l using jsonb_to_recordset($2::jsonb) as d (token bigint, lease_ms integer)
   where l.token = d.token and l.lease_ms = d.lease_ms
 )
 select w.token, w.lease_ms, coalesce(r.cancel_ids, '{}') as cancel_ids,
@@ -38,7 +41,8 @@ select w.token, w.lease_ms, coalesce(r.cancel_ids, '{}') as cancel_ids,
     when exists (select 1 from :schema.leases l where l.token = w.token and l.lease_ms = w.lease_ms) then 'unknown'
     else 'lost'
   end as state
-from wanted w left join renewed r on r.token = w.token and r.lease_ms = w.lease_ms`;
+from wanted w left join renewed r on r.token = w.token and r.lease_ms = w.lease_ms`,
+});
 
 const asJson = (leases: readonly LeaseId[]): string =>
   `[${leases.map((lease) => `{"token":${lease.token},"lease_ms":${lease.leaseMs}}`).join(",")}]`;

@@ -5,7 +5,7 @@
 // the dead entries before it are not walked again. What lies behind a watermark is found by store/jobs/look.ts and
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
-import { asMicros, asMillis, fromMicros, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, asMillis, fromMicros, routine, sql, type Statement, type Store } from "../sql.ts";
 
 export interface ClaimedJob {
   id: string;
@@ -37,7 +37,10 @@ export interface LanePosition {
   fromId: string;
 }
 
-const ASYNC_COMMIT = `cfg as materialized (select set_config('synchronous_commit', 'off', true))`;
+const ASYNC_COMMIT = `perform set_config('synchronous_commit', 'off', true);`;
+const CLAIMED = `id uuid, kind text, queue text, payload jsonb, attempt integer, max_attempts integer, rank smallint, key text,
+  group_key text, last_error jsonb, run_us bigint, lag_ms double precision`;
+const HOLDER = ["bigint", "uuid", "text"];
 
 const take = (alone: string): string => `
 claimed as (
@@ -50,7 +53,7 @@ leased as (
   insert into :schema.leases (token, lease_ms, expires_at, worker_id, alone, job_ids)
   select $1::bigint, l.lease_ms, :schema.clock() + l.lease_ms * interval '1 millisecond', $2::uuid, ${alone},
     array_agg(c.id)
-  from claimed c join jsonb_to_recordset($3::text::jsonb) as l (kind text, lease_ms integer) on l.kind = c.kind
+  from claimed c join jsonb_to_recordset($3::jsonb) as l (kind text, lease_ms integer) on l.kind = c.kind
   group by l.lease_ms
 )
 select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,
@@ -58,23 +61,29 @@ select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, la
   ${asMillis(":schema.clock() - run_at")} as lag_ms
 from claimed`;
 
-const CLAIM_LANE = sql`
-with ${ASYNC_COMMIT},
-picked as materialized (
-  select j.ctid from cfg, :schema.jobs j
+const CLAIM_LANE = routine({
+  name: "claim_lane",
+  takes: [...HOLDER, "text", "smallint", "bigint", "uuid", "integer"],
+  gives: CLAIMED,
+  first: ASYNC_COMMIT,
+  body: `with picked as materialized (
+  select j.ctid from :schema.jobs j
   where j.hold = 0 and j.kind = $4 and j.rank = $5::smallint and j.run_at <= :schema.clock()
     and (j.run_at, j.id) >= (${fromMicros("$6::bigint")}, $7::uuid) and j.state = 'pending'
   order by j.run_at, j.id limit $8 for update of j skip locked
 ),
-${take("false")}`;
+${take("false")}`,
+});
 
 // Several lanes: the best of all of them are chosen first, without locks, then taken; what another worker took in
 // between is left out, and the next claim finds what comes after it.
-const CLAIM_LANES = sql`
-with ${ASYNC_COMMIT},
-best as materialized (
-  select c.ctid from cfg,
-    jsonb_to_recordset($4::text::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+const CLAIM_LANES = routine({
+  name: "claim_lanes",
+  takes: [...HOLDER, "text", "integer", "integer"],
+  gives: CLAIMED,
+  first: ASYNC_COMMIT,
+  body: `with best as materialized (
+  select c.ctid from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
     cross join lateral (
       select j.ctid, j.rank, j.run_at, j.id from :schema.jobs j
       where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
@@ -88,27 +97,36 @@ picked as materialized (
   where j.ctid = any(array(select ctid from best)) and j.state = 'pending' and j.hold = 0
   for update of j skip locked
 ),
-${take("false")}`;
+${take("false")}`,
+});
 
-const CLAIM_IDS = sql`
-with ${ASYNC_COMMIT},
-picked as materialized (
-  select j.ctid from cfg, :schema.jobs j
+const CLAIM_IDS = routine({
+  name: "claim_ids",
+  takes: [...HOLDER, "uuid[]", "text[]", "integer"],
+  gives: CLAIMED,
+  first: ASYNC_COMMIT,
+  body: `with picked as materialized (
+  select j.ctid from :schema.jobs j
   where j.id = any($4::uuid[]) and j.kind = any($5::text[]) and j.hold = 0 and j.state = 'pending'
     and j.run_at <= :schema.clock()
   order by j.rank, j.run_at, j.id limit $6 for update of j skip locked
 ),
-${take("false")}`;
+${take("false")}`,
+});
 
-const CLAIM_SUSPECT = sql`
-with ${ASYNC_COMMIT},
-picked as materialized (
-  select j.ctid from cfg, :schema.jobs j
+const CLAIM_SUSPECT = routine({
+  name: "claim_suspect",
+  takes: [...HOLDER, "text[]", "boolean"],
+  gives: CLAIMED,
+  first: ASYNC_COMMIT,
+  body: `with picked as materialized (
+  select j.ctid from :schema.jobs j
   where j.hold = 2 and j.kind = any($4::text[]) and j.state = 'pending' and j.run_at <= :schema.clock()
     and ($5::boolean or j.run_at < :schema.clock() - interval '5 minutes')
   order by j.run_at limit 1 for update of j skip locked
 ),
-${take("$5::boolean")}`;
+${take("$5::boolean")}`,
+});
 
 const CLAIMED_BY_TOKEN = sql`
 select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,

@@ -2,7 +2,7 @@
 // same two statements also run inside a caller's own transaction.
 //
 // `insertPlain` is the hot one: no key, no group, no coalescing. `insertSpecial` does all three in one commit.
-import { type Statement, type Store, sql } from "../sql.ts";
+import { routine, sql, type Statement, type Store } from "../sql.ts";
 
 export interface NewJob {
   id: string;
@@ -37,38 +37,46 @@ const DUE = `coalesce(r.run_at, :schema.clock() + coalesce(r.delay_ms, 0) * inte
 // A JSON null in a record set arrives as an SQL null.
 const PAYLOAD = `coalesce(r.payload, 'null')`;
 
-const INSERT_PLAIN = sql`
-insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload, on_dead, headers)
+const INSERT_PLAIN = routine({
+  name: "insert_jobs",
+  takes: ["text"],
+  gives: "void",
+  body: `insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload, on_dead, headers)
 select r.id, r.kind, r.queue, r.rank, ${DUE}, :schema.clock(), r.max_attempts, ${PAYLOAD}, r.on_dead, r.headers
-from jsonb_to_recordset($1::text::jsonb) as r (
+from jsonb_to_recordset($1::jsonb) as r (
   id uuid, kind text, queue text, rank smallint, max_attempts integer, payload jsonb,
-  run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb)`;
+  run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb)`,
+});
 
 // The same for many jobs that differ in id and payload only, as most of one call do: a third cheaper.
-const INSERT_ALIKE = sql`
-insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
+const INSERT_ALIKE = routine({
+  name: "insert_alike",
+  takes: ["text"],
+  gives: "void",
+  body: `insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
 select (r.pair ->> 0)::uuid, c.kind, c.queue, c.rank, :schema.clock() + c.delay, :schema.clock(), c.max_attempts,
   r.pair -> 1
 from (
   select doc -> 'pairs' as pairs, doc ->> 'kind' as kind, doc ->> 'queue' as queue, (doc ->> 'rank')::smallint as rank,
     (doc ->> 'max_attempts')::integer as max_attempts, (doc ->> 'delay_ms')::bigint * interval '1 millisecond' as delay
-  from (select $1::text::jsonb as doc offset 0) as input offset 0
-) as c, jsonb_array_elements(c.pairs) as r (pair)`;
+  from (select $1::jsonb as doc offset 0) as input offset 0
+) as c, jsonb_array_elements(c.pairs) as r (pair)`,
+});
 
 // The lock timeout is for this statement's own transaction: somebody else's open transaction with the same key or
 // group must not stall the callers that share this statement. Inside a caller's transaction it is left alone.
-const INSERT_SPECIAL = sql`
-with input as materialized (select $1::text::jsonb as doc),
-guard as materialized (
-  select case when doc ->> 'lock_timeout' is not null
-    then set_config('lock_timeout', doc ->> 'lock_timeout', true) end as set
-  from input
-),
-r as materialized (
+const INSERT_SPECIAL = routine({
+  name: "insert_special",
+  takes: ["text"],
+  gives: "n integer, id uuid, created boolean, conflict boolean, coalesced boolean",
+  first: `if $1::jsonb ->> 'lock_timeout' is not null then
+    perform set_config('lock_timeout', $1::jsonb ->> 'lock_timeout', true);
+  end if;`,
+  body: `with r as materialized (
   select r.n, r.id, r.kind, r.queue, r.rank, r.max_attempts, ${PAYLOAD} as payload, r.on_dead, r.headers,
     r.key, r.keep_key_ms, r.coalesce_key, r.group_key,
     md5(${PAYLOAD}::text)::uuid as payload_hash, ${DUE} as due_at
-  from guard, input, jsonb_to_recordset(doc -> 'rows') as r (
+  from jsonb_to_recordset($1::jsonb -> 'rows') as r (
     n integer, id uuid, kind text, queue text, rank smallint, max_attempts integer, payload jsonb,
     run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb,
     key text, keep_key_ms bigint, coalesce_key text, group_key text)
@@ -128,7 +136,8 @@ select r.n, coalesce(k.job_id, c.id, r.id) as id,
 from r
 left join k on k.kind = r.kind and k.key = r.key
 left join i c on r.coalesce_key is not null and c.kind = r.kind and c.coalesce_key = r.coalesce_key
-order by r.n`;
+order by r.n`,
+});
 
 const FIND_EXISTING = sql`
 select id from :schema.jobs where id = any($1::uuid[])

@@ -3,7 +3,7 @@
 // `lookAhead` is cheap however much lies dead behind the watermarks: which lanes have something due, when the next
 // thing is due, ranks nobody has seen yet, suspects. `lookBack` finds what landed behind a watermark (a late commit, a
 // release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
-import { asMicros, asMillis, fromMicros, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, asMillis, fromMicros, routine, type Statement, type Store } from "../sql.ts";
 import type { LanePosition } from "./claim.ts";
 
 export interface Sight {
@@ -25,12 +25,15 @@ export interface Gap {
 
 const DUE_MS = asMillis("j.run_at - :schema.clock()");
 
-const LOOK_AHEAD = sql`
-with lanes as materialized (
-  select * from jsonb_to_recordset($1::text::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+const LOOK_AHEAD = routine({
+  name: "look_ahead",
+  takes: ["text", "text", "text[]"],
+  gives: "what text, kind text, rank smallint, id uuid, run_us bigint, due_ms double precision",
+  body: `with lanes as materialized (
+  select * from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
 ),
 gaps as materialized (
-  select * from jsonb_to_recordset($2::text::jsonb) as g (kind text, lo smallint, hi smallint)
+  select * from jsonb_to_recordset($2::jsonb) as g (kind text, lo smallint, hi smallint)
 )
 select 'lane' as what, l.kind, l.rank, j.id, ${asMicros("j.run_at")} as run_us, ${DUE_MS} as due_ms
 from lanes l cross join lateral (
@@ -47,21 +50,26 @@ from gaps g cross join lateral (
   order by j.rank, j.run_at, j.id limit 1
 ) j
 union all
-select 'suspect', j.kind, 0, j.id, ${asMicros("j.run_at")}, ${DUE_MS}
+select 'suspect', j.kind, 0::smallint, j.id, ${asMicros("j.run_at")}, ${DUE_MS}
 from unnest($3::text[]) as k (kind) cross join lateral (
   select j.kind, j.id, j.run_at from :schema.jobs j
   where j.hold = 2 and j.kind = k.kind and j.state = 'pending' order by j.run_at limit 1
-) j`;
+) j`,
+});
 
-const LOOK_BACK = sql`
-select j.id from jsonb_to_recordset($1::text::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+const LOOK_BACK = routine({
+  name: "look_back",
+  takes: ["text", "integer"],
+  gives: "id uuid",
+  body: `select j.id from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
 cross join lateral (
   select j.id, j.rank, j.run_at from :schema.jobs j
   where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
     and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
   order by j.run_at, j.id limit $2
 ) j
-order by j.rank, j.run_at, j.id limit $2`;
+order by j.rank, j.run_at, j.id limit $2`,
+});
 
 const lanesJson = (lanes: readonly LanePosition[]): string =>
   JSON.stringify(

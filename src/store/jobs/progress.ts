@@ -1,5 +1,5 @@
 // Stores how far running jobs are. Best effort and fenced; a row that is locked right now keeps what it had.
-import { sql, type Store } from "../sql.ts";
+import { routine, type Store } from "../sql.ts";
 
 export interface ProgressRow {
   id: string;
@@ -9,9 +9,12 @@ export interface ProgressRow {
   note: string | null;
 }
 
-const PROGRESS = sql`
-with p as materialized (
-  select * from jsonb_to_recordset($1::text::jsonb) as p (id uuid, token bigint, done double precision,
+const PROGRESS = routine({
+  name: "progress",
+  takes: ["text"],
+  gives: "id uuid",
+  body: `with p as materialized (
+  select * from jsonb_to_recordset($1::jsonb) as p (id uuid, token bigint, done double precision,
     total double precision, note text)
 ),
 mine as materialized (
@@ -21,7 +24,8 @@ mine as materialized (
 update :schema.jobs j set progress = jsonb_build_object(
   'done', m.done, 'total', m.total, 'note', m.note, 'at', to_char(:schema.clock() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
 from mine m where j.id = m.id and j.token = m.token
-returning j.id`;
+returning j.id`,
+});
 
 /** The ids whose progress was taken. */
 export async function progressIfRunning(store: Store, rows: readonly ProgressRow[]): Promise<Set<string>> {

@@ -5,7 +5,7 @@
 // may not or cannot touch now; `whyNotSettled` tells locked from settled-already from lost.
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { LeaseId } from "./beat.ts";
-import { sql, sqlUuidv7, type Statement, type Store } from "../sql.ts";
+import { routine, sql, sqlUuidv7, type Statement, type Store } from "../sql.ts";
 
 export interface DoneRun {
   id: string;
@@ -40,12 +40,15 @@ export const HISTORY_TARGET = `:schema.job_history (id, finished_at, created_at,
 export const PURGE_AT = (keep: string): string =>
   `:schema.clock() + ${keep} * interval '1 millisecond', coalesce(${keep} < ${SHORT_KEEP_MS}, false)`;
 
-const LOCK_TIMEOUT = `set_config('lock_timeout', '100ms', true)`;
+const LOCK_TIMEOUT = `perform set_config('lock_timeout', '100ms', true);`;
 
-const SETTLE_DONE = sql`
-with guard as materialized (select ${LOCK_TIMEOUT}),
-s as materialized (
-  select s.* from guard, jsonb_to_recordset($1::text::jsonb) as s (id uuid, token bigint, result jsonb, keep_ms bigint)
+const SETTLE_DONE = routine({
+  name: "settle_done",
+  takes: ["text", "text"],
+  gives: "id uuid",
+  first: LOCK_TIMEOUT,
+  body: `with s as materialized (
+  select s.* from jsonb_to_recordset($1::jsonb) as s (id uuid, token bigint, result jsonb, keep_ms bigint)
 ),
 gone as (
   delete from :schema.jobs j using s
@@ -53,7 +56,7 @@ gone as (
   returning j.*, s.result, s.keep_ms
 ),
 released as (
-  delete from :schema.leases l using jsonb_to_recordset($2::text::jsonb) as d (token bigint, lease_ms integer)
+  delete from :schema.leases l using jsonb_to_recordset($2::jsonb) as d (token bigint, lease_ms integer)
   where l.token = d.token and l.lease_ms = d.lease_ms
     -- A run that is not done yet still needs its lease.
     and (select count(*) from gone) = (select count(*) from s)
@@ -63,15 +66,18 @@ select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("keep_ms"
   attempt, max_attempts, claim_count, rank, 'done', kind, queue, payload, result, key, coalesce_key, null,
   null, progress, headers
 from gone
-returning id`;
+returning id`,
+});
 
 // The same for runs of one claim that left no result: one token, one index scan for all ids.
-const SETTLE_CLAIM = sql`
-with guard as materialized (select ${LOCK_TIMEOUT} as set),
-gone as (
+const SETTLE_CLAIM = routine({
+  name: "settle_claim",
+  takes: ["uuid[]", "bigint", "bigint", "integer"],
+  gives: "count",
+  first: LOCK_TIMEOUT,
+  body: `with gone as (
   delete from :schema.jobs j
-  where j.id = any($1::uuid[]) and j.token = $2::bigint and (select set from guard) is not null
-    and j.state = 'running' and j.rerun is null and j.group_key is null
+  where j.id = any($1::uuid[]) and j.token = $2::bigint and j.state = 'running' and j.rerun is null and j.group_key is null
   returning j.id, j.created_at, j.run_at, j.started_at, j.token, j.attempt, j.max_attempts, j.claim_count, j.rank,
     j.kind, j.queue, j.payload, j.key, j.coalesce_key, j.progress, j.headers
 ),
@@ -83,7 +89,8 @@ insert into ${HISTORY_TARGET}
 select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("$3::bigint")}, token,
   attempt, max_attempts, claim_count, rank, 'done', kind, queue, payload, null, key, coalesce_key, null,
   null, progress, headers
-from gone`;
+from gone`,
+});
 
 /** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
 export const CONSEQUENCES = `
@@ -145,9 +152,12 @@ emptied as (
 export const HEIR = `(select h.id from heirs h join :schema.job_groups g on g.name = h.group_key
   where h.group_key = d.group_key and g.head = d.id) as heir`;
 
-const SETTLE_RUNS = sql`
-with s as materialized (
-  select * from jsonb_to_recordset($1::text::jsonb) as s (
+const SETTLE_RUNS = routine({
+  name: "settle_runs",
+  takes: ["text"],
+  gives: `id uuid, token bigint, verdict text, "runAt" timestamptz, heir uuid`,
+  body: `with s as materialized (
+  select * from jsonb_to_recordset($1::jsonb) as s (
     id uuid, token bigint, outcome text, delay_ms bigint, error jsonb, result jsonb, keep_ms bigint)
 ),
 mine as materialized (
@@ -188,10 +198,11 @@ back as (
 ),
 ${CONSEQUENCES}
 select d.id, d.token, d.verdict, coalesce(b.run_at, :schema.clock()) as "runAt", ${HEIR}
-from decided d left join back b on b.id = d.id`;
+from decided d left join back b on b.id = d.id`,
+});
 
 const LOCK_GROUPS = sql`
-with guard as materialized (select ${LOCK_TIMEOUT})
+with guard as materialized (select set_config('lock_timeout', '100ms', true))
 select g.name from guard, :schema.job_groups g where g.name = any($1::text[]) order by g.name for update of g`;
 
 const WHY_NOT = sql`
@@ -234,7 +245,8 @@ export async function settleClaim(
   keepMs: number | null,
   finishedLeaseMs: number | null,
 ): Promise<boolean> {
-  return (await store.query(SETTLE_CLAIM, [ids, token, keepMs, finishedLeaseMs])).rowCount === ids.length;
+  const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, [ids, token, keepMs, finishedLeaseMs]);
+  return Number(rows[0]!.count) === ids.length;
 }
 
 export async function settleRuns(store: Store, runs: readonly EndedRun[]): Promise<SettledRun[]> {

@@ -1,6 +1,5 @@
 // What is no transaction is refused before anything is stored: a job that is committed on its own, when its caller
 // believes otherwise, is the fault that { tx } is there to prevent.
-import { PGlite } from "@electric-sql/pglite";
 import { sql } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
 import knexOf from "knex";
@@ -73,12 +72,6 @@ test("the outer sql of postgres.js is refused", async () => {
   const outer = postgres(shop.url);
   expect((await refusal(outer)).message).toContain("the sql of postgres.js outside a transaction");
   await outer.end();
-});
-
-test("a PGlite database is refused", async () => {
-  const db = await PGlite.create();
-  expect((await refusal(db)).message).toContain("a PGlite database");
-  await db.close();
 });
 
 test("a Drizzle database is refused, and a Drizzle transaction that was not wrapped", async () => {

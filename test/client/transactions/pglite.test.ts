@@ -3,6 +3,7 @@
 import { PGlite } from "@electric-sql/pglite";
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { OptionInvalid } from "#src/index.js";
 import { migrationSql } from "#src/migrate/migrate.js";
 import { CREATE_ORDERS, sendReceipt, type Shop, transactionContract, useShop } from "./contract.ts";
 
@@ -12,7 +13,8 @@ beforeAll(async () => {
   db = await PGlite.create();
   await db.exec(migrationSql("holdfast"));
   await db.exec(CREATE_ORDERS);
-});
+  // Starting takes a second, and half a minute when the machine is busy.
+}, 120_000);
 afterAll(() => db.close());
 
 const shop: Shop = {
@@ -36,4 +38,10 @@ test("nothing of it is in the database that Holdfast was opened on", async () =>
   const orderId = randomUUID();
   await db.transaction((tx) => server.hf.enqueue(sendReceipt, { orderId }, { tx }));
   expect((await server.query("select 1 from holdfast.jobs")).rows).toEqual([]);
+});
+
+test("the database itself is refused: no transaction is open on it", async () => {
+  const enqueued = server.hf.enqueue(sendReceipt, { orderId: "x" }, { tx: db });
+  await expect(enqueued).rejects.toThrow(OptionInvalid);
+  await expect(enqueued).rejects.toThrow("tx is a PGlite database");
 });

@@ -1,0 +1,50 @@
+// Puts this version's routines into the schema. What is there already is left alone, so that a role that may not create
+// anything can start; two processes at once take turns.
+import "./jobs/beat.ts";
+import "./jobs/claim.ts";
+import "./jobs/insert.ts";
+import "./jobs/look.ts";
+import "./jobs/progress.ts";
+import "./jobs/settle.ts";
+import "./janitor/expire-leases.ts";
+import { SchemaOutdated } from "../errors.ts";
+import { quoteSchema } from "../shared/quote-schema.ts";
+import { type Routine, ROUTINES, sql, type Store } from "./sql.ts";
+
+const THERE = sql`
+select p.proname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+where n.nspname = $1 and p.proname = any($2::text[])`;
+
+const LOCK = sql`select pg_advisory_xact_lock(hashtextextended('holdfast routines ' || $1::text, 0))`;
+
+export async function missingRoutines(store: Store): Promise<Routine[]> {
+  const names = ROUTINES.map((routine) => routine.name);
+  const { rows } = await store.query<{ name: string }>(THERE, [store.schema, names]);
+  const there = new Set(rows.map((row) => row.name));
+  return ROUTINES.filter((routine) => !there.has(routine.name));
+}
+
+export async function installRoutines(store: Store): Promise<void> {
+  if ((await missingRoutines(store)).length === 0) return;
+  await store.transaction(async (tx) => {
+    await tx.query(LOCK, [store.schema]);
+    for (const routine of await missingRoutines(tx)) {
+      await tx.query({ textIn: (quotedSchema) => routine.createIn(quotedSchema) });
+    }
+  });
+}
+
+/** For processes that must not migrate. */
+export async function assertRoutines(store: Store): Promise<void> {
+  const missing = await missingRoutines(store);
+  if (missing.length === 0) return;
+  throw new SchemaOutdated(
+    `Schema "${store.schema}" lacks ${missing.length} routines of this version of Holdfast.`,
+    "Run `holdfast migrate` of this version, or open with migrate: true.",
+  );
+}
+
+/** The same as text, for people who migrate by hand. */
+export function routinesSql(schema: string): string {
+  return ROUTINES.map((routine) => `${routine.createIn(quoteSchema(schema))};`).join("\n\n");
+}
