@@ -95,6 +95,8 @@ export interface WorkOptions {
   abortGrace?: Duration;
   /** How people recognise this worker. */
   name?: string;
+  /** A module whose default export the heartbeat thread calls when the main thread hangs past a job's timeout. */
+  hungHook?: URL | string;
 }
 
 export interface ResolvedWorkOptions {
@@ -103,6 +105,7 @@ export interface ResolvedWorkOptions {
   graceMs: number;
   abortMs: number;
   name: string;
+  hungHook: string | null;
 }
 
 export const WORK_DEFAULTS = {
@@ -114,7 +117,7 @@ export const WORK_DEFAULTS = {
 } as const satisfies WorkOptions;
 
 export function resolveWorkOptions(given: WorkOptions): ResolvedWorkOptions {
-  refuseUnknown("work()", given, Object.keys(WORK_DEFAULTS));
+  refuseUnknown("work()", given, [...Object.keys(WORK_DEFAULTS), "hungHook"]);
   const options = { ...WORK_DEFAULTS, ...defined(given) };
   return Object.freeze({
     concurrency: count("work().concurrency", options.concurrency, 1, 10_000),
@@ -122,6 +125,7 @@ export function resolveWorkOptions(given: WorkOptions): ResolvedWorkOptions {
     graceMs: durationMs("work().grace", options.grace),
     abortMs: durationMs("work().abortGrace", options.abortGrace),
     name: options.name,
+    hungHook: options.hungHook === undefined ? null : String(options.hungHook),
   });
 }
 

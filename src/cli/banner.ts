@@ -1,5 +1,6 @@
 // What a server process says when it is ready: where its data is, what that promises, where to call it, and lines to
 // paste into another terminal. On a terminal a page of text; anywhere else the same as one log line.
+import { resolve } from "node:path";
 import type { HttpServer } from "../http/serve.ts";
 import type { Log } from "./log.ts";
 import { maskUrl } from "./mask.ts";
@@ -7,8 +8,7 @@ import { printable } from "./printable.ts";
 import { embeddedFolder, type Settings } from "./settings.ts";
 
 export const PROMISES = {
-  embedded:
-    "Survives the death of its process, not of the machine; one process at a time. For more, set DATABASE_URL.",
+  embedded: "Survives the death of its process, not of the machine; one process at a time. For more, set DATABASE_URL.",
   memory: "Nothing survives: the database is in memory and ends with this process.",
   server: "An accepted job is never lost, and any number of processes may share the database.",
 } as const;
@@ -19,7 +19,7 @@ export interface BannerInput {
   settings: Settings;
   server: HttpServer | undefined;
   log: Log;
-  write(text: string): void;
+  write: (text: string) => void;
 }
 
 export function sayReady({ command, version, settings, server, log, write }: BannerInput): void {
@@ -68,7 +68,7 @@ function tierOf(settings: Settings): keyof typeof PROMISES {
 
 function dataOf(settings: Settings): string {
   const folder = embeddedFolder(settings);
-  if (folder !== undefined) return `${folder}  (embedded PostgreSQL)`;
+  if (folder !== undefined) return `${resolve(folder)}  (embedded PostgreSQL)`;
   if (settings.database.value === "memory:") return "in memory  (embedded PostgreSQL)";
   return `${maskUrl(settings.database.value ?? "")}  (schema ${settings.schema.value})`;
 }

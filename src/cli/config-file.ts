@@ -4,6 +4,7 @@ import { access, readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { HoldfastError } from "../errors.ts";
+import type { AnyJobKind } from "../job/define-job.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { CONFIG_KNOWN, type HoldfastConfig } from "./config.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -78,18 +79,22 @@ function check(name: string, config: unknown): HoldfastConfig {
     throw refuse("does not export a configuration.", "Write export default defineConfig({ jobs: [myJob] }).");
   }
   refuseUnknown(name, config, CONFIG_KNOWN);
-  const { jobs } = config as { jobs?: unknown };
+  const jobs: unknown = "jobs" in config ? config.jobs : undefined;
   if (jobs === undefined) return config;
   if (!Array.isArray(jobs)) throw refuse("has jobs that are not a list.", "Write jobs: [myJob, anotherJob].");
-  const names: unknown[] = [];
-  for (const [index, job] of (jobs as { kind?: unknown; run?: unknown; retryPolicy?: unknown }[]).entries()) {
-    if (typeof job?.kind !== "string" || typeof job.run !== "function" || !job.retryPolicy) {
+  const names: string[] = [];
+  for (const [index, job] of jobs.entries()) {
+    if (!isKind(job)) {
       throw refuse(`has no job kind at jobs[${index}].`, "Put there what defineJob() returned.");
     }
     if (names.includes(job.kind)) throw refuse(`lists the kind "${job.kind}" twice.`, "List each kind once.");
     names.push(job.kind);
   }
   return config;
+}
+
+function isKind(job: unknown): job is AnyJobKind {
+  return job !== null && typeof job === "object" && "kind" in job && "run" in job && "retryPolicy" in job;
 }
 
 async function exists(path: string): Promise<boolean> {

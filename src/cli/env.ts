@@ -12,15 +12,15 @@ export interface Found<T> {
 }
 
 export interface Env {
-  database?: Found<string>;
-  data?: Found<string>;
-  schema?: Found<string>;
-  host?: Found<string>;
-  port?: Found<number>;
-  token?: Found<string>;
-  allowedHosts?: Found<string[]>;
+  database: Found<string> | undefined;
+  data: Found<string> | undefined;
+  schema: Found<string> | undefined;
+  host: Found<string> | undefined;
+  port: Found<number> | undefined;
+  token: Found<string> | undefined;
+  allowedHosts: Found<string[]> | undefined;
   /** The server that client commands talk to. */
-  url?: Found<string>;
+  url: Found<string> | undefined;
   isProduction: boolean;
 }
 
@@ -29,7 +29,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Env 
     const value = env[name]?.trim();
     return value ? { value: convert(name, value), source: name } : undefined;
   };
-  return defined({
+  return {
     database: read("HOLDFAST_DATABASE_URL", toDatabase) ?? read("DATABASE_URL", toDatabase),
     data: read("HOLDFAST_DATA", (_, value) => value),
     schema: read("HOLDFAST_SCHEMA", toSchema),
@@ -39,11 +39,7 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Env 
     allowedHosts: read("HOLDFAST_ALLOWED_HOSTS", (_, value) => value.split(",").map((name) => name.trim())),
     url: read("HOLDFAST_URL", toUrl),
     isProduction: env["NODE_ENV"] === "production",
-  });
-}
-
-function defined(found: { [Name in keyof Env]: Env[Name] | undefined }): Env {
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined)) as unknown as Env;
+  };
 }
 
 export function toDatabase(name: string, value: string): string {
@@ -76,7 +72,10 @@ export function toHost(name: string, value: string): string {
 export function toPort(name: string, value: string): number {
   const port = Number(value);
   if (/^\d{1,5}$/.test(value) && port <= 65_535) return port;
-  throw wrong(`${name} is ${JSON.stringify(value)}.`, "Give a port from 1 to 65535, or 0 to let the system choose one.");
+  throw wrong(
+    `${name} is ${JSON.stringify(value)}.`,
+    "Give a port from 1 to 65535, or 0 to let the system choose one.",
+  );
 }
 
 function toToken(name: string, value: string): string {

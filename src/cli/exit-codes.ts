@@ -53,7 +53,13 @@ export interface Explained {
 
 export function explain(error: unknown): Explained {
   if (error instanceof Problem) {
-    return { message: error.message, hint: error.hint, code: error.code, exitCode: error.exitCode, isUnexpected: false };
+    return {
+      message: error.message,
+      hint: error.hint,
+      code: error.code,
+      exitCode: error.exitCode,
+      isUnexpected: false,
+    };
   }
   if (error instanceof HoldfastError) {
     const exitCode = BY_CLASS.find(([known]) => error instanceof known)?.[1] ?? EXIT.failed;

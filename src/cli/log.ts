@@ -19,7 +19,7 @@ export interface LogOptions {
   /** The least that is shown. */
   level: LogLevel;
   color: boolean;
-  write(text: string): void;
+  write: (text: string) => void;
 }
 
 const LEVELS: readonly LogLevel[] = ["debug", "info", "warn", "error"];
@@ -31,7 +31,7 @@ export function makeLog({ format, level, color, write }: LogOptions): Log {
     color ? styleText(name, text, { validateStream: false }) : text;
 
   function human(at: LogLevel, message: string, fields: object): string {
-    const { error, hint, ...rest } = fields as { error?: unknown; hint?: unknown };
+    const { error, hint, stack, ...rest } = fields as { error?: unknown; hint?: unknown; stack?: unknown };
     const time = new Date().toTimeString().slice(0, 8);
     const details = Object.entries(rest)
       .filter(([, value]) => value !== undefined)
@@ -39,29 +39,29 @@ export function makeLog({ format, level, color, write }: LogOptions): Log {
     const why = error === undefined ? [] : [paint(COLORS[at], printable(summary(error)))];
     const head = `${paint("gray", time)} ${paint(COLORS[at], at.padEnd(5))} ${printable(message)}`;
     const next = typeof hint === "string" ? `\n               ${printable(hint)}` : "";
-    const stack = at === "error" && level === "debug" ? stackOf(error) : "";
-    return `${[head, ...why, ...details].join("  ")}${next}${stack}\n`;
-  }
-
-  function json(at: LogLevel, message: string, fields: object): string {
-    const line: Record<string, unknown> = { time: new Date().toISOString(), level: at, message };
-    for (const [name, value] of Object.entries(fields)) {
-      line[name in line ? `${name}_` : name] = value instanceof Error ? recordError(value) : value;
-    }
-    try {
-      return `${JSON.stringify(line)}\n`;
-    } catch {
-      return `${JSON.stringify({ time: line["time"], level: at, message, fields: "(cannot be written as JSON)" })}\n`;
-    }
+    const where = typeof stack === "string" ? `\n${printableLines(stack)}` : "";
+    return `${[head, ...why, ...details].join("  ")}${next}${where}\n`;
   }
 
   const say =
     (at: LogLevel) =>
     (message: string, fields: object = {}): void => {
       if (!shows(at)) return;
-      write(format === "json" ? json(at, message, fields) : human(at, message, fields));
+      write(format === "json" ? toJsonLine(at, message, fields) : human(at, message, fields));
     };
   return { format, shows, debug: say("debug"), info: say("info"), warn: say("warn"), error: say("error") };
+}
+
+function toJsonLine(level: LogLevel, message: string, fields: object): string {
+  const line: Record<string, unknown> = { time: new Date().toISOString(), level, message };
+  for (const [name, value] of Object.entries(fields)) {
+    line[name in line ? `${name}_` : name] = value instanceof Error ? recordError(value) : value;
+  }
+  try {
+    return `${JSON.stringify(line)}\n`;
+  } catch {
+    return `${JSON.stringify({ time: line["time"], level, message, fields: "(cannot be written as JSON)" })}\n`;
+  }
 }
 
 /** For the terminal this process has. */
@@ -79,11 +79,6 @@ function summary(error: unknown): string {
   const { name, message, cause } = recordError(error);
   const because = cause ? ` (${cause.message})` : "";
   return name === "Error" ? `${message}${because}` : `${name}: ${message}${because}`;
-}
-
-function stackOf(error: unknown): string {
-  const stack = error instanceof Error ? error.stack : undefined;
-  return stack === undefined ? "" : `\n${printableLines(stack)}`;
 }
 
 function textOf(value: unknown): string {

@@ -7,7 +7,7 @@ export function maskUrl(url: string): string {
   if (!URL.canParse(url)) return `postgres://${MASK}`;
   const shown = new URL(url);
   if (shown.password !== "") shown.password = MASK;
-  for (const name of [...shown.searchParams.keys()]) {
+  for (const name of Array.from(shown.searchParams.keys())) {
     if (/password|secret|token|key/i.test(name)) shown.searchParams.set(name, MASK);
   }
   return shown.href;

@@ -21,7 +21,7 @@ export function noteError(error: unknown, verbose: boolean): void {
   note(`Error: ${message}${code === undefined ? "" : ` (${code})`}`);
   if (hint) note(`  ${hint}`);
   if (verbose && error instanceof Error && (isUnexpected || error.cause !== undefined)) {
-    note(`${error.stack ?? ""}`);
+    note(error.stack ?? error.message);
     if (error.cause instanceof Error) note(`Caused by ${error.cause.stack ?? error.cause.message}`);
   }
 }
@@ -39,5 +39,12 @@ const COLUMNS: readonly [string, (job: JobSummary) => string][] = [
 export function jobTable(jobs: readonly JobSummary[]): string {
   const rows = [COLUMNS.map(([title]) => title), ...jobs.map((job) => COLUMNS.map(([, of]) => printable(of(job))))];
   const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
-  return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column]!)).join("  ").trimEnd()).join("\n");
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]!))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
 }

@@ -7,7 +7,10 @@ export function reportJobs(hf: Holdfast, log: Log, doneLevel: LogLevel): void {
   // A listener nobody reads would cost every job something.
   if (log.shows(doneLevel)) {
     hf.on("job.done", ({ jobId, kind, attempt, durationMs }) =>
-      log[doneLevel](`${kind} done in ${formatDuration(durationMs)}`, { jobId, attempt: attempt > 1 ? attempt : undefined }),
+      log[doneLevel](`${kind} done in ${formatDuration(durationMs)}`, {
+        jobId,
+        attempt: attempt > 1 ? attempt : undefined,
+      }),
     );
     hf.on("job.released", ({ jobId, kind }) => log[doneLevel](`${kind} given back, uncharged`, { jobId }));
     hf.on("job.cancelled", ({ jobId, kind }) => log[doneLevel](`${kind} cancelled`, { jobId }));
@@ -21,5 +24,7 @@ export function reportJobs(hf: Holdfast, log: Log, doneLevel: LogLevel): void {
     log.error(`${kind} is dead after ${attempt} ${attempt === 1 ? "try" : "tries"}`, { error, jobId, hint });
   });
   hf.on("lease.lost", ({ jobId, kind }) => log.warn(`${kind} lost its lease; another worker may have it`, { jobId }));
-  hf.on("lease.expired", ({ jobId, kind }) => log.warn(`${kind} recovered: the process that ran it is gone`, { jobId }));
+  hf.on("lease.expired", ({ jobId, kind }) =>
+    log.warn(`${kind} recovered: the process that ran it is gone`, { jobId }),
+  );
 }

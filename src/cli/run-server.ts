@@ -47,13 +47,12 @@ export async function runServer({ command, settings, log }: RunServerInput): Pro
     throw error;
   }
   if (!signals.received) {
-    const write = (text: string): void => void process.stderr.write(text);
-    sayReady({ command, version: version(), settings, server: running.server, log, write });
+    sayReady({ command, version: version(), settings, server: running.server, log, write: toStderr });
   }
   const signal = await signals.first;
   sayWaiting(signal, settings.grace.value, running.worker, log);
   await stop(running);
-  log.info("Stopped. Nothing was lost.");
+  log.info("Stopped.");
   return EXIT.ok;
 }
 
@@ -118,15 +117,25 @@ function sayWaiting(signal: string, grace: Duration, worker: Worker | undefined,
 function endOnUncaught(running: Running, log: Log): void {
   let isEnding = false;
   process.on("uncaughtException", (error, origin) => {
-    const what = origin === "unhandledRejection" ? "A promise was rejected and nobody caught it" : "Nobody caught an error";
+    const what =
+      origin === "unhandledRejection" ? "A promise was rejected and nobody caught it" : "Nobody caught an error";
     const count = running.worker?.running ?? 0;
     log.error(`${what}: the process ends. The jobs that ran here (${count}) run again and are charged no attempt.`, {
-      error,
-      stack: log.format === "human" ? undefined : error instanceof Error ? error.stack : undefined,
+      hint: "A job that ends its process three times while it runs alone is dead.",
+      stack: error instanceof Error ? error.stack : String(error),
     });
     if (isEnding) return;
     isEnding = true;
-    const abandoned = running.worker?.abandon() ?? Promise.resolve();
-    void Promise.race([abandoned.catch(() => {}), sleep(ABANDON_WITHIN_MS)]).then(() => process.exit(EXIT.failed));
+    void leaveAsCrashed(running.worker);
   });
+}
+
+async function leaveAsCrashed(worker: Worker | undefined): Promise<never> {
+  const leave = async (): Promise<void> => worker?.abandon().catch(() => {});
+  await Promise.race([leave(), sleep(ABANDON_WITHIN_MS)]);
+  process.exit(EXIT.failed);
+}
+
+function toStderr(text: string): void {
+  process.stderr.write(text);
 }

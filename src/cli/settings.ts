@@ -36,12 +36,9 @@ export interface Settings {
 
 export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig | null): Settings {
   const config = file?.config ?? {};
-  const flag = <T>(name: string, value: string | undefined, convert: (name: string, value: string) => T) =>
-    value === undefined ? undefined : { value: convert(`--${name}`, value), source: `--${name}` };
   const inFile = <T>(value: T | undefined): Found<T> | undefined =>
     value === undefined || file === null ? undefined : { value, source: file.name };
-  const byDefault = <T>(value: T): Found<T> => ({ value, source: "default" });
-  const checked = <T>(name: string, value: unknown, convert: (name: string, value: string) => T): Found<T> | undefined =>
+  const checked = <T>(name: string, value: string | number | undefined, convert: Convert<T>): Found<T> | undefined =>
     value === undefined || file === null ? undefined : inFile(convert(`${name} in ${file.name}`, String(value)));
 
   return {
@@ -84,6 +81,13 @@ export function embeddedFolder({ database, data }: Settings): string | undefined
   return database.value.startsWith("embedded:") ? database.value.slice("embedded:".length) : undefined;
 }
 
+type Convert<T> = (name: string, value: string) => T;
+
+const byDefault = <T>(value: T): Found<T> => ({ value, source: "default" });
+
+const flag = <T>(name: string, value: string | undefined, convert: Convert<T>): Found<T> | undefined =>
+  value === undefined ? undefined : { value: convert(`--${name}`, value), source: `--${name}` };
+
 const asIs = (_: string, value: string): string => value;
 
 function toCount(name: string, value: string): number {
@@ -93,6 +97,10 @@ function toCount(name: string, value: string): number {
 }
 
 function toDuration(name: string, value: string): Duration {
+  checkDuration(name, value);
+  return value;
+}
+
+function checkDuration(name: string, value: string): asserts value is Duration {
   durationMs(name, value);
-  return value as Duration;
 }

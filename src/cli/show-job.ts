@@ -19,7 +19,10 @@ export function showJob(job: JobView): string {
     ["started", job.startedAt],
     ["finished", job.finishedAt],
     ["cancel asked", job.cancelRequestedAt],
-    ["progress", progress && `${progress.done}${progress.total === null ? "" : ` of ${progress.total}`} ${progress.note ?? ""}`],
+    [
+      "progress",
+      progress && `${progress.done}${progress.total === null ? "" : ` of ${progress.total}`} ${progress.note ?? ""}`,
+    ],
     ["payload", JSON.stringify(job.payload)],
     ["result", job.result === null ? null : JSON.stringify(job.result)],
     ["last error", lastError && `${lastError.name}: ${lastError.message}`],

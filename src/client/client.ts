@@ -93,6 +93,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       store,
       events,
       seenForMs,
+      liveWorkers: () => [...workers].map((worker) => worker.id),
       keepMs: options.keepEndedMs,
       onRecovered: (kinds) => {
         for (const kind of kinds) wakeUps.send({ kind });
@@ -145,6 +146,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
         store,
         kinds,
         ...resolved,
+        connection: options.place.tier === "server" ? { url: options.place.url } : undefined,
         occupancy,
         wakeUps,
         events,

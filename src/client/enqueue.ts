@@ -134,8 +134,8 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
 
   return {
     async enqueue(kind, payload, options) {
-      const parsed = kind.schema ? await checkedPayload(kind, payload) : payload;
-      const job = toNewJob(kind, parsed, options, undefined);
+      const job = toNewJob(kind, payload, options, undefined);
+      if (kind.schema) await checkPayload(kind, job.payload);
       if (options.tx) return (await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!;
       const isSpecial = job.key !== undefined || job.group !== undefined || job.coalesceKey !== undefined;
       return await (isSpecial ? special : plain).add(job);
@@ -143,8 +143,9 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
     async enqueueMany(kind, rows, tx) {
       const jobs: NewJob[] = [];
       for (const [index, row] of rows.entries()) {
-        const payload = kind.schema ? await checkedPayload(kind, row.payload, index) : row.payload;
-        jobs.push(toNewJob(kind, payload, row, index));
+        const job = toNewJob(kind, row.payload, row, index);
+        if (kind.schema) await checkPayload(kind, job.payload, index);
+        jobs.push(job);
       }
       const results: Inserted[] = [];
       const target = tx && store.on(fromTransaction(tx));
@@ -187,9 +188,13 @@ function unknownOutcome(job: NewJob, cause: unknown): DatabaseUnavailable {
   );
 }
 
-async function checkedPayload(kind: AnyJobKind, payload: unknown, row?: number): Promise<unknown> {
+/**
+ * What is stored is what was given, and it is checked as it will be at the claim: a schema may change its type, and a
+ * second change of what came out of the first would fail.
+ */
+async function checkPayload(kind: AnyJobKind, json: string, row?: number): Promise<void> {
   try {
-    return await parsePayload(kind, payload);
+    await parsePayload(kind, JSON.parse(json));
   } catch (error) {
     if (row !== undefined && error instanceof Error) error.message = `${whereIs(row)}: ${error.message}`;
     throw error;

@@ -1,7 +1,7 @@
 // A caller's own transaction, whatever library opened it, as the one thing Holdfast needs: run this text with these
 // values. Told apart by shape, so that none of those libraries is a dependency.
 //
-// Every statement that runs here takes one text parameter, used once: that is what all of them hand on unchanged.
+// The statements that run here take one text parameter, used once: that is what all of them hand on unchanged.
 // What is no transaction (a pool, a database handle) is refused: the job would be committed on its own.
 import type { QueryResult, Queryable } from "../db/db.ts";
 import { codeOf } from "../db/retryable.ts";
@@ -28,6 +28,7 @@ export interface KyselyTransaction {
 /** Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
+  $executeRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
 }
 /** Drizzle: the `tx` of `db.transaction(async (tx) => …)`, wrapped by `fromDrizzle(tx, sql)`. */
 export interface DrizzleTransaction {
@@ -37,6 +38,7 @@ export interface DrizzleTransaction {
 export interface DrizzleSql {
   (strings: TemplateStringsArray, ...values: unknown[]): unknown;
   raw(text: string): unknown;
+  param(value: unknown): unknown;
 }
 
 export type Transaction =
@@ -65,27 +67,55 @@ export function fromDrizzle(tx: DrizzleTransaction, sql: DrizzleSql): QueryTrans
   }
   if (!has(tx, "rollback")) throw withoutTransaction("a Drizzle database", DRIZZLE_HINT);
   return {
-    async query(text, [value] = []) {
-      const [before = "", after = ""] = text.split(PARAMETER);
-      return rowsOf(await tx.execute(sql`${sql.raw(before)}${value}${sql.raw(after)}`));
+    async query(text, values = []) {
+      const { first, rest } = takeApart(text, values);
+      let query = sql`${sql.raw(first)}`;
+      for (const { value, after } of rest) query = sql`${query}${sql.param(value)}${sql.raw(after)}`;
+      return rowsOf(await tx.execute(query));
     },
   };
 }
 
 const DRIZZLE_HINT = 'Write fromDrizzle(tx, sql), with the tx of db.transaction() and the sql of "drizzle-orm".';
 
-/** With its casts, because a schema's name may hold a `$1` too. */
-const PARAMETER = /\$1(?=::text::jsonb)/;
+/** Comments, texts and names, which may hold what looks like a parameter (a schema may have any name); or one. */
+const PARAMETER = /--[^\n]*|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(\d+)/g;
+
+/** For libraries with placeholders of their own: the text around its parameters, and the value at each. */
+function takeApart(text: string, values: unknown[]): { first: string; rest: { value: unknown; after: string }[] } {
+  const found = [...text.matchAll(PARAMETER)].filter((match) => match[1] !== undefined);
+  const rest = found.map((match, index) => ({
+    value: values[Number(match[1]) - 1],
+    after: text.slice(match.index + match[0].length, found[index + 1]?.index),
+  }));
+  return { first: text.slice(0, found[0]?.index), rest };
+}
+
+/** The call of a routine without an answer: its column is of type void, which Prisma cannot read. */
+const ANSWERS_NOTHING = /^\s*select "(?:[^"]|"")+"\.\w+\(\$1\)\s*$/;
 
 type Run = (text: string, values: unknown[]) => PromiseLike<unknown>;
 
 function runnerOf(tx: Transaction): Run {
   if (has<KyselyTransaction>(tx, "executeQuery")) return (text, values) => tx.executeQuery(compiled(text, values));
-  if (has<PrismaTransaction>(tx, "$queryRawUnsafe")) return (text, values) => tx.$queryRawUnsafe(text, ...values);
+  if (has<PrismaTransaction>(tx, "$queryRawUnsafe")) {
+    return async (text, values) => {
+      if (!ANSWERS_NOTHING.test(text)) return await tx.$queryRawUnsafe(text, ...values);
+      await tx.$executeRawUnsafe(text, ...values);
+      return [];
+    };
+  }
   if (has<PostgresJsTransaction>(tx, "unsafe")) return (text, values) => tx.unsafe(text, values);
-  // Knex has its own placeholder; a question mark of ours would be taken for one.
   if (has<KnexTransaction>(tx, "raw")) {
-    return (text, values) => tx.raw(text.replaceAll("?", String.raw`\?`).replace(PARAMETER, "?"), values);
+    return (text, values) => {
+      const { first, rest } = takeApart(text, values);
+      // A question mark that is not a parameter would be taken for one.
+      const parts = [first, ...rest.map(({ after }) => after)].map((part) => part.replaceAll("?", String.raw`\?`));
+      return tx.raw(
+        parts.join("?"),
+        rest.map(({ value }) => value),
+      );
+    };
   }
   if (has<QueryTransaction>(tx, "query")) return (text, values) => tx.query(text, values);
   if (has<DrizzleTransaction>(tx, "execute")) {
@@ -200,18 +230,17 @@ function withOurNames(row: object): object {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
-const NO_SUCH_TABLE = "42P01";
-const NO_SUCH_SCHEMA = "3F000";
+/** No such schema, table, function. */
+const NOT_THERE = ["3F000", "42P01", "42883"];
 
 /** Drizzle has the server's error as its cause. */
 function isWithoutSchema(error: unknown): boolean {
-  const code = codeOf(get(error, "cause")) ?? codeOf(error);
-  return code === NO_SUCH_TABLE || code === NO_SUCH_SCHEMA;
+  return NOT_THERE.includes(codeOf(get(error, "cause")) ?? codeOf(error) ?? "");
 }
 
 const otherDatabase = (cause: unknown): OptionInvalid =>
   new OptionInvalid(
-    "The database of tx has no Holdfast schema of that name: it is not the one that open() was given.",
+    "The database of tx has no Holdfast schema of that name and version: it is not the one that open() was given.",
     "Open Holdfast on the database in which the transaction is.",
     { cause },
   );

@@ -11,7 +11,7 @@ import { PostgresConnection } from "./postgres-connection.ts";
 import { NOTIFY, PostgresListener } from "./postgres-listener.ts";
 import { LONGEST_TIMEOUT_MS, type PostgresOptions, type PostgresSettings, readOptions } from "./postgres-options.ts";
 import { runTransaction } from "./postgres-transaction.ts";
-import { asError, isConnectionTrouble, reasonOf } from "./retryable.ts";
+import { asError, codeOf, isConnectionTrouble, reasonOf } from "./retryable.ts";
 
 export type { PostgresOptions } from "./postgres-options.ts";
 
@@ -205,7 +205,7 @@ class PostgresDb implements Db {
 
   #noConnection(cause: Error | undefined, waitedMs: number): Error {
     if (this.#closing) return closed();
-    if (cause && !isConnectionTrouble(cause)) return cause;
+    if (cause && !isConnectionTrouble(cause)) return passwordMissing(cause) ?? cause;
     const { address, poolSize } = this.#settings;
     const waited = formatDuration(waitedMs);
     if (this.#busy >= poolSize) {
@@ -244,6 +244,13 @@ class PostgresDb implements Db {
     });
     for (const connection of this.#connections) connection.destroy(why);
   }
+}
+
+/** pg has no code for it, and speaks of SASL. */
+function passwordMissing(cause: Error): OptionInvalid | undefined {
+  if (codeOf(cause) !== undefined || !/client password must be/.test(cause.message)) return undefined;
+  const hint = "Put it into the URL: postgres://user:password@host:5432/database.";
+  return new OptionInvalid("The PostgreSQL server asks for a password, and none is given.", hint, { cause });
 }
 
 function closed(): Closed {

@@ -34,26 +34,17 @@ async function readBytes(request: Request): Promise<Uint8Array> {
   if (announced > MAX_BODY_BYTES) throw tooLarge();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  const reader = request.body?.getReader();
-  while (reader) {
-    const { done, value } = await nextChunk(reader);
-    if (done) break;
-    size += value.byteLength;
-    if (size > MAX_BODY_BYTES) {
-      await reader.cancel().catch(() => {});
-      throw tooLarge();
-    }
-    chunks.push(value);
-  }
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size);
-}
-
-async function nextChunk(reader: ReadableStreamDefaultReader<Uint8Array>) {
   try {
-    return await reader.read();
-  } catch {
-    throw unreadable("The body ended before it was complete.");
+    for await (const chunk of request.body ?? []) {
+      size += chunk.byteLength;
+      // Leaving the loop cancels the stream.
+      if (size > MAX_BODY_BYTES) throw tooLarge();
+      chunks.push(chunk);
+    }
+  } catch (error) {
+    throw error instanceof Refusal ? error : unreadable("The body ended before it was complete.");
   }
+  return Buffer.concat(chunks, size);
 }
 
 function decode(bytes: Uint8Array): string {

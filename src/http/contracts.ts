@@ -3,7 +3,7 @@
 import type { Enqueued } from "../client/enqueue.ts";
 import type { ListOptions } from "../client/jobs.ts";
 import { OptionInvalid } from "../errors.ts";
-import type { JobState } from "../job/states.ts";
+import { JOB_STATES, type JobState } from "../job/states.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import type { JobSummary, JobView } from "./job-view.ts";
 import { readNewJob } from "./new-job.ts";
@@ -26,7 +26,6 @@ export interface Contract<Input, Output> {
   output?: Output;
 }
 
-export type InputOf<C> = C extends Contract<infer Input, unknown> ? Input : never;
 export type OutputOf<C> = C extends Contract<unknown, infer Output> ? Output : never;
 
 const answering =
@@ -99,11 +98,17 @@ function readFilter({ query }: Incoming): ListOptions {
   const { state, kind, queue, limit, cursor } = given;
   const filter: ListOptions = {};
   // `?state=&kind=mail.send`: an empty parameter is one that was not given.
-  if (state) filter.state = state.split(",") as JobState[];
+  if (state) filter.state = state.split(",").map(toState);
   if (kind) filter.kind = kind;
   if (queue) filter.queue = queue;
   if (limit) filter.limit = /^\d+$/.test(limit) ? Number(limit) : Number.NaN;
   if (cursor) filter.cursor = cursor.toLowerCase();
   if (Number.isNaN(filter.limit)) throw new OptionInvalid(`limit is ${JSON.stringify(limit)}.`, "Give a whole number.");
   return filter;
+}
+
+function toState(text: string): JobState {
+  const state = JOB_STATES.find((known) => known === text);
+  if (state !== undefined) return state;
+  throw new OptionInvalid(`state is ${JSON.stringify(text)}.`, `Give one of ${JOB_STATES.join(", ")}.`);
 }

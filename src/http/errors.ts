@@ -68,7 +68,7 @@ export interface ToAnswerInput {
   error: unknown;
   /** 422 when the value stood in a body, 400 when it stood in the URL. */
   invalidStatus: 400 | 422;
-  onError(error: unknown, incident: string): void;
+  onError: (error: unknown, incident: string) => void;
 }
 
 export function toErrorAnswer({ error, invalidStatus, onError }: ToAnswerInput): ErrorAnswer {
@@ -79,7 +79,11 @@ export function toErrorAnswer({ error, invalidStatus, onError }: ToAnswerInput):
     const status =
       error instanceof OptionInvalid ? invalidStatus : STATUSES.find(([known]) => error instanceof known)?.[1];
     if (status !== undefined) {
-      return { status, body: bodyOf(error), headers: status === 503 ? { "retry-after": `${RETRY_AFTER_SECONDS}` } : {} };
+      return {
+        status,
+        body: bodyOf(error),
+        headers: status === 503 ? { "retry-after": `${RETRY_AFTER_SECONDS}` } : {},
+      };
     }
   }
   const incident = randomBytes(6).toString("hex");

@@ -2,19 +2,18 @@
 //
 // It answers every request, with JSON, and with headers that keep browsers from doing more with it than asked. Without
 // a token it answers only for the names of this machine.
-import { Hono } from "hono";
-import type { Context } from "hono";
+import { type Context, Hono } from "hono";
 import type { Holdfast } from "../client/client.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { type AuthOptions, isLoopback, makeGuards } from "./auth.ts";
 import { readJson } from "./body.ts";
-import { type Contract, CONTRACTS } from "./contracts.ts";
+import { type Contract, CONTRACTS, type Contracts, type Incoming } from "./contracts.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
-import type { Answer, Routes } from "./routes/answer.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
 import { makeJobRoutes } from "./routes/jobs.ts";
+import type { Answer, Route } from "./routes/route.ts";
 
 export interface HandlerOptions extends AuthOptions {
   hf: Holdfast;
@@ -45,7 +44,7 @@ export function makeHandler(options: HandlerOptions): Handler {
   refuseOpenDoor(options);
   const { hf, kinds, isStopping = () => false, onError = () => {} } = options;
   const guards = makeGuards(options);
-  const routes: Routes = { ...makeJobRoutes(hf, kinds), ...makeHealthRoutes(hf, isStopping) };
+  const routes: Record<keyof Contracts, Route> = { ...makeJobRoutes(hf, kinds), ...makeHealthRoutes(hf, isStopping) };
   const app = new Hono();
 
   app.use(async (context, next) => {
@@ -58,14 +57,12 @@ export function makeHandler(options: HandlerOptions): Handler {
     if (!isPublic(context.req.path)) guards.checkToken(context.req.raw);
     await next();
   });
-  for (const name of Object.keys(CONTRACTS) as (keyof Routes)[]) {
-    const contract: Contract<unknown, unknown> = CONTRACTS[name];
-    const route = routes[name] as (input: unknown) => Promise<Answer<unknown>>;
+  for (const { contract, answer } of Object.values(routes)) {
     app.on(contract.method, contract.path, async (context) => {
       try {
-        return answer(context, await route(await contract.read(incoming(context))));
+        return toResponse(await answer(incoming(context)));
       } catch (error) {
-        return answer(context, toErrorAnswer({ error, invalidStatus: contract.invalidStatus, onError }));
+        return toResponse(toErrorAnswer({ error, invalidStatus: contract.invalidStatus, onError }));
       }
     });
   }
@@ -85,20 +82,20 @@ export function makeHandler(options: HandlerOptions): Handler {
       `There is nothing at ${context.req.path.slice(0, 200)}.`,
       "The API is under /api/v1, for example /api/v1/jobs.",
     );
-    return answer(context, toErrorAnswer({ error: refusal, invalidStatus: 400, onError }));
+    return toResponse(toErrorAnswer({ error: refusal, invalidStatus: 400, onError }));
   });
-  app.onError((error, context) => answer(context, toErrorAnswer({ error, invalidStatus: 400, onError })));
+  app.onError((error) => toResponse(toErrorAnswer({ error, invalidStatus: 400, onError })));
 
   return async (request) => app.fetch(request);
 }
 
-function answer(context: Context, { status = 200, body, headers = {} }: Answer<unknown>): Response {
-  return context.json(body, status as 200, headers);
+function toResponse({ status = 200, body, headers = {} }: Answer<unknown>): Response {
+  return Response.json(body, { status, headers });
 }
 
-function incoming(context: Context) {
+function incoming(context: Context): Incoming {
   return {
-    param: (name: string) => context.req.param(name) ?? "",
+    param: (name) => context.req.param(name) ?? "",
     query: new URL(context.req.url).searchParams,
     json: () => readJson(context.req.raw),
   };

@@ -2,7 +2,6 @@
 // are checked by hf.enqueue(), once for every caller.
 import type { EnqueueOptions } from "../client/enqueue.ts";
 import { OptionInvalid } from "../errors.ts";
-import type { Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 
 export interface NewJobBody {
@@ -19,26 +18,20 @@ export interface NewJobBody {
   attempts?: number | null;
 }
 
-const TYPES = {
-  key: "string",
-  coalesce: "string",
-  group: "string",
-  runAt: "string",
-  delay: "string",
-  priority: "number",
-  queue: "string",
-  attempts: "number",
-} as const satisfies Record<Exclude<keyof NewJobBody, "kind" | "payload">, "string" | "number">;
+interface Field {
+  type: "string" | "number";
+  example: string;
+}
 
-const EXAMPLES: Record<keyof typeof TYPES, string> = {
-  key: '"order-17"',
-  coalesce: '"search-index"',
-  group: '"customer-5"',
-  runAt: '"2030-01-31T08:00:00Z"',
-  delay: '"30s"',
-  priority: "10",
-  queue: '"default"',
-  attempts: "5",
+const FIELDS: Record<Exclude<keyof NewJobBody, "kind" | "payload">, Field> = {
+  key: { type: "string", example: '"order-17"' },
+  coalesce: { type: "string", example: '"search-index"' },
+  group: { type: "string", example: '"customer-5"' },
+  runAt: { type: "string", example: '"2030-01-31T08:00:00Z"' },
+  delay: { type: "string", example: '"30s"' },
+  priority: { type: "number", example: "10" },
+  queue: { type: "string", example: '"default"' },
+  attempts: { type: "number", example: "5" },
 };
 
 /** A time without a zone would mean the server's. */
@@ -54,32 +47,30 @@ export function readNewJob(body: unknown): NewJob {
   if (body === null || typeof body !== "object" || Array.isArray(body)) {
     throw new OptionInvalid("The body is not a JSON object.", 'Send { "kind": "…", "payload": … }.');
   }
-  refuseUnknown("The body", body, ["kind", "payload", ...Object.keys(TYPES)], "field");
-  const { kind, payload = null, ...rest } = body as Record<string, unknown>;
+  refuseUnknown("The body", body, ["kind", "payload", ...Object.keys(FIELDS)], "field");
+  const { kind, payload = null, ...rest }: Record<string, unknown> = { ...body };
   if (typeof kind !== "string" || kind === "") {
     throw new OptionInvalid(
-      kind === undefined ? "The body has no kind." : `kind is ${JSON.stringify(kind)}.`,
+      kind === undefined ? "The body has no kind." : `kind is ${shown(kind)}.`,
       'Give the name of a kind as text: "kind": "mail.send".',
     );
   }
   const options: Record<string, unknown> = {};
-  for (const [name, type] of Object.entries(TYPES) as [keyof typeof TYPES, string][]) {
+  for (const [name, { type, example }] of Object.entries(FIELDS)) {
     const value = rest[name];
     // The API itself shows what was not given as null.
     if (value === undefined || value === null) continue;
     if (typeof value !== type) {
-      throw new OptionInvalid(
-        `${name} is ${JSON.stringify(value).slice(0, 100)}.`,
-        `Give a ${type === "string" ? "text" : "number"}: "${name}": ${EXAMPLES[name]}.`,
-      );
+      const wanted = type === "string" ? "text" : "number";
+      throw new OptionInvalid(`${name} is ${shown(value)}.`, `Give a ${wanted}: "${name}": ${example}.`);
     }
-    if (name === "runAt" && !INSTANT.test(value as string)) {
-      throw new OptionInvalid(
-        `runAt is ${JSON.stringify(value).slice(0, 100)}.`,
-        `Give an ISO 8601 time with its zone: "runAt": ${EXAMPLES.runAt}.`,
-      );
+    if (name === "runAt" && typeof value === "string" && !INSTANT.test(value)) {
+      const hint = `Give an ISO 8601 time with its zone: "runAt": ${example}.`;
+      throw new OptionInvalid(`runAt is ${shown(value)}.`, hint);
     }
     options[name] = value;
   }
-  return { kind, payload, options: options as EnqueueOptions & { delay?: Duration } };
+  return { kind, payload, options };
 }
+
+const shown = (value: unknown): string => JSON.stringify(value).slice(0, 100);

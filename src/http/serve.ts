@@ -2,7 +2,7 @@
 // off; close() takes no new requests, lets those under way finish, and does not wait for ever.
 import { lookup } from "node:dns/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { type AddressInfo, isIP } from "node:net";
+import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { getRequestListener } from "@hono/node-server";
 import { OptionInvalid } from "../errors.ts";
@@ -57,12 +57,13 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     toNodeHandler(handler),
   );
   await listen(server, host, address, port);
-  const bound = server.address() as AddressInfo;
+  const at = server.address();
+  const boundPort = typeof at === "object" && at !== null ? at.port : port;
   const shown = isIP(host) === 6 ? `[${host}]` : host;
   return {
-    url: `http://${shown}:${bound.port}`,
+    url: `http://${shown}:${boundPort}`,
     host,
-    port: bound.port,
+    port: boundPort,
     isOpen,
     close: () => close(server),
   };
@@ -92,9 +93,13 @@ async function addressOf(host: string): Promise<string> {
   try {
     return (await lookup(host)).address;
   } catch (error) {
-    throw new OptionInvalid(`The host ${JSON.stringify(host)} has no address.`, "Use a name or address of this machine.", {
-      cause: error,
-    });
+    throw new OptionInvalid(
+      `The host ${JSON.stringify(host)} has no address.`,
+      "Use a name or address of this machine.",
+      {
+        cause: error,
+      },
+    );
   }
 }
 

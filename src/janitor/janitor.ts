@@ -8,6 +8,7 @@ import { makeService, type Service } from "../shared/service.ts";
 import { jitter, makeAlarm } from "../shared/sleep.ts";
 import { endSetApart, expireIfOverdue, nextExpiryMs } from "../store/janitor/expire-leases.ts";
 import { makePartitions } from "../store/janitor/partitions.ts";
+import { forgetNotes } from "../store/notes/notes.ts";
 import { dropExpiredPartitions, purgeEarly, purgeKeys } from "../store/janitor/purge.ts";
 import type { Store } from "../store/sql.ts";
 import { removeSilentWorkers } from "../store/workers/register.ts";
@@ -17,6 +18,8 @@ export interface JanitorInput {
   events: Emitter<HoldfastEvents>;
   /** For how long this process has seen the database without interruption. */
   seenForMs(): number;
+  /** The workers of this process. */
+  liveWorkers(): string[];
   /** Recovered jobs are due again. */
   onRecovered(kinds: string[]): void;
   /** Jobs were buried or cancelled; these were admitted in their place. */
@@ -40,7 +43,13 @@ export function makeJanitor(input: JanitorInput): Service {
   async function expireLeases(): Promise<number | undefined> {
     for (let batch = BATCH; batch === BATCH;) {
       const atOnce = store.tier === "embedded";
-      const expired = await expireIfOverdue(store, { limit: 100, seenForMs: input.seenForMs(), atOnce });
+      const expired = await expireIfOverdue(store, {
+        limit: 100,
+        seenForMs: input.seenForMs(),
+        atOnce,
+        // One process has an embedded database: its own workers are alive, however late their beats.
+        spare: atOnce ? input.liveWorkers() : [],
+      });
       batch = expired.length >= 100 ? BATCH : 0;
       for (const { id, kind } of expired) events.emit("lease.expired", { jobId: id, kind });
       if (expired.length > 0) input.onRecovered([...new Set(expired.map((job) => job.kind))]);
@@ -61,6 +70,7 @@ export function makeJanitor(input: JanitorInput): Service {
     { name: "drop partitions", everyMs: 3_600_000, run: async () => void (await dropExpiredPartitions(store)) },
     { name: "purge finished", everyMs: 60_000, run: () => bounded(() => purgeEarly(store, BATCH)) },
     { name: "purge keys", everyMs: 600_000, run: () => bounded(() => purgeKeys(store, BATCH)) },
+    { name: "forget notes", everyMs: 60_000, run: () => bounded(() => forgetNotes(store, BATCH)) },
     { name: "remove silent workers", everyMs: 60_000, run: async () => void (await removeSilentWorkers(store)) },
   ];
 

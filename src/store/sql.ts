@@ -96,7 +96,8 @@ export interface Store {
   readonly schema: string;
   readonly tier: Db["tier"];
   query<Row>(statement: Statement, values?: readonly unknown[], options?: QueryOptions): Promise<QueryResult<Row>>;
-  transaction<T>(work: (store: Store) => Promise<T>): Promise<T>;
+  /** `tx` is the connection under the store that `work` is given. */
+  transaction<T>(work: (store: Store, tx: Queryable) => Promise<T>): Promise<T>;
   /** The same schema on somebody else's connection. */
   on(connection: Queryable): Store;
 }
@@ -107,14 +108,14 @@ export function makeStore(db: Db, schema: string): Store {
     schema,
     tier: db.tier,
     query: (statement, values) => connection.query(statement.textIn(quoted), values),
-    transaction: (work) => work(onConnection(connection)),
+    transaction: (work) => work(onConnection(connection), connection),
     on: onConnection,
   });
   return {
     schema,
     tier: db.tier,
     query: (statement, values, options) => db.query(statement.textIn(quoted), values, options),
-    transaction: (work) => db.transaction((tx) => work(onConnection(tx))),
+    transaction: (work) => db.transaction((tx) => work(onConnection(tx), tx)),
     on: onConnection,
   };
 }

@@ -1,11 +1,13 @@
 // runJob(): one run of one handler, without a database: the payload is stored and checked as it really would be, and
 // what the handler does becomes the outcome it really would become.
+import { OptionInvalid } from "../errors.ts";
 import { type AnyJobKind, type JobKind, parsePayload } from "../job/define-job.ts";
 import type { AbortCause, JobLog } from "../job/handler.ts";
 import type { Progress } from "../job/job.ts";
 import { type ErrorRecord, type Outcome, recordError } from "../job/outcome.ts";
 import { toStorableJson } from "../job/storable.ts";
 import { randomToken, uuidv7 } from "../shared/uuid.ts";
+import type { Store } from "../store/sql.ts";
 import { execute, type RunTools } from "../worker/execute.ts";
 import { abortRun, makeRun } from "../worker/run.ts";
 
@@ -66,6 +68,7 @@ export async function runJob<Payload, Input, Result>(
       void log.push({ level, message, fields });
   abortAsAsked(options.abort, (cause) => abortRun(run, cause));
   const tools: RunTools = {
+    store: NO_DATABASE,
     log: () => ({ debug: logAt("debug"), info: logAt("info"), warn: logAt("warn"), error: logAt("error") }),
     progress(_, done, total, note) {
       progress.push({ done, total: total ?? null, note: note ?? null });
@@ -75,6 +78,22 @@ export async function runJob<Payload, Input, Result>(
   const outcome = await new Promise<Outcome>((resolve) => execute(run, tools, (_, ended) => resolve(ended)));
   return { ...settled<Result>(kind, outcome, attempt, maxAttempts), progress, log };
 }
+
+const refuse = (): Promise<never> =>
+  Promise.reject(
+    new OptionInvalid(
+      "runJob() runs a handler without a database.",
+      "For one that uses job.transaction, step, chunks or checkpoint: openTest(), enqueue, drain().",
+    ),
+  );
+
+const NO_DATABASE: Store = {
+  schema: "none",
+  tier: "embedded",
+  query: refuse,
+  transaction: refuse,
+  on: () => NO_DATABASE,
+};
 
 function abortAsAsked(asked: RunJobOptions["abort"], abort: (cause: AbortCause) => void): void {
   if (asked === undefined) return;

@@ -21,6 +21,7 @@ import {
 } from "../store/jobs/claim.ts";
 import { lookAhead, lookBack } from "../store/jobs/look.ts";
 import type { Store } from "../store/sql.ts";
+import { clockMs } from "./beater.ts";
 import { makeLanes } from "./lanes.ts";
 import type { Occupancy } from "./occupancy.ts";
 
@@ -85,7 +86,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   /** Sends one claim; occupancy has been told that it is on its way. */
   async function take(alone: boolean, ask: (holder: Holder) => Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
     const holder: Holder = { token: randomToken(), workerId: input.workerId, leases };
-    const sentAt = performance.now();
+    const sentAt = clockMs();
     let jobs: ClaimedJob[] = [];
     try {
       jobs = await ask(holder);
@@ -106,7 +107,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     while (unknown.length > 0) {
       const { token, sentAt, alone } = unknown[0]!;
       // Too late: the lease runs out, and the jobs are recovered like any others.
-      const isWorthIt = performance.now() - sentAt < shortest / 2;
+      const isWorthIt = clockMs() - sentAt < shortest / 2;
       const jobs = isWorthIt ? await claimedByToken(store, token) : [];
       unknown.shift();
       if (jobs.length === 0) continue;

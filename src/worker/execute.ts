@@ -1,12 +1,19 @@
 // The life of one run: check the payload, run the handler, turn what happened into an outcome. The only place that
 // catches what handlers throw. Callbacks instead of async functions: this is paid for every job.
 import { parsePayload } from "../job/define-job.ts";
-import type { JobContext, JobLog } from "../job/handler.ts";
+import type { Chunk, ChunkOptions, Generation, JobContext, JobLog, JobTransaction } from "../job/handler.ts";
 import { type Outcome, outcomeOf, recordError } from "../job/outcome.ts";
+import { fromTransaction, type Transaction } from "../client/transaction.ts";
+import type { Store } from "../store/sql.ts";
+import { chunksOf } from "./chunks.ts";
+import { completeIn, fenced, fenceOther, openGeneration, readCheckpoint, runStep, saveCheckpoint } from "./fenced.ts";
 import { type Run, signalOf } from "./run.ts";
+
+const DEFAULT_CHECKPOINT = "default";
 
 /** What a run may use of its worker. */
 export interface RunTools {
+  store: Store;
   log(run: { jobId: string; kind: string; attempt: number }): JobLog;
   progress(run: Run, done: number, total: number | undefined, note: string | undefined): Promise<void>;
 }
@@ -98,5 +105,29 @@ class Context implements JobContext {
   }
   progress(done: number, total?: number, note?: string): Promise<void> {
     return this.#tools.progress(this.#run, done, total, note);
+  }
+  transaction<T>(work: (tx: JobTransaction) => Promise<T>): Promise<T> {
+    return fenced(this.#tools.store, this.#run, work);
+  }
+  fence(tx: Transaction): Promise<void> {
+    return fenceOther(this.#tools.store, this.#run, fromTransaction(tx));
+  }
+  step<T>(name: string, work: (tx: JobTransaction) => Promise<T>): Promise<T> {
+    return runStep(this.#tools.store, this.#run, name, work);
+  }
+  complete(tx: Transaction, result?: unknown): Promise<void> {
+    return completeIn(this.#tools.store, this.#run, fromTransaction(tx), result);
+  }
+  chunks<Item>(name: string, items: Iterable<Item>, options: ChunkOptions<Item> = {}): AsyncIterable<Chunk<Item>> {
+    return chunksOf(this.#tools.store, this.#run, name, items, options);
+  }
+  checkpoint(value: unknown, { name = "", tx }: { name?: string; tx?: JobTransaction } = {}): Promise<void> {
+    return saveCheckpoint(this.#tools.store, this.#run, value, name || DEFAULT_CHECKPOINT, tx);
+  }
+  async lastCheckpoint<Value>(name = DEFAULT_CHECKPOINT): Promise<Value | undefined> {
+    return (await readCheckpoint(this.#tools.store, this.#run, name)) as Value | undefined;
+  }
+  generation(unit: string): Promise<Generation> {
+    return openGeneration(this.#tools.store, this.#run, unit);
   }
 }

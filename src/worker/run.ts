@@ -36,6 +36,8 @@ export interface Run {
   /** It counts against the worker's concurrency. */
   hasSlot: boolean;
   controller: AbortController | undefined;
+  /** Of the payload, once somebody asked. */
+  version: string | undefined;
 }
 
 export interface RunInput {
@@ -61,6 +63,7 @@ export function makeRun({ job, kind, token, alone, now }: RunInput): Run {
     result: undefined,
     hasSlot: true,
     controller: undefined,
+    version: undefined,
   };
 }
 

@@ -21,10 +21,12 @@ import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
 import { type ClaimLoop, makeClaimLoop } from "./claim-loop.ts";
 import { execute } from "./execute.ts";
+import { makeBeater } from "./beater.ts";
 import { makeLeaseKeeper } from "./lease-keeper.ts";
 import type { Occupancy } from "./occupancy.ts";
 import { abortRun, makeRun, type Run } from "./run.ts";
 import { makeSettler, type Settled } from "./settle.ts";
+import { makeThreadBeater } from "./thread-beater.ts";
 import type { WakeUps } from "./wake-ups.ts";
 
 export interface WorkerInput {
@@ -32,6 +34,10 @@ export interface WorkerInput {
   kinds: readonly AnyJobKind[];
   concurrency: number;
   name: string;
+  /** How the heartbeat thread reaches the database; undefined: beats come from this thread. */
+  connection: { url: string } | undefined;
+  /** A module for the heartbeat thread to call when this thread hangs. */
+  hungHook: string | null;
   pollMs: number;
   graceMs: number;
   abortMs: number;
@@ -68,9 +74,22 @@ export function makeWorker(input: WorkerInput): Worker {
   const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
 
   const keeper = makeLeaseKeeper({
-    store,
-    onTrouble: trouble("lease keeper"),
+    isOnlyProcess: store.tier === "embedded",
     onLost: (run) => events.emit("lease.lost", describe(run)),
+    makeBeater(onBeat) {
+      const parts = { store, onBeat, onTrouble: trouble("heartbeat") };
+      // The embedded database lives behind this thread: a thread of its own could not reach it any better.
+      if (input.connection === undefined) return makeBeater(parts);
+      const { connection, hungHook } = input;
+      const threadKinds = input.kinds.map((kind) => ({
+        kind: kind.kind,
+        timeoutMs: kind.timeoutMs,
+        delaysMs: Array.from({ length: Math.min(kind.attempts, 50) }, (_, tries) =>
+          kind.retryPolicy.delayMs(tries + 1),
+        ),
+      }));
+      return makeThreadBeater({ ...parts, thread: { connection, schema: store.schema, kinds: threadKinds, hungHook } });
+    },
   });
   const settler = makeSettler({ store, keeper, onSettled, onTrouble: trouble("settle") });
   const loop: ClaimLoop = makeClaimLoop({
@@ -104,7 +123,7 @@ export function makeWorker(input: WorkerInput): Worker {
     return { jobId: run.job.id, kind: run.job.kind, queue: run.job.queue, attempt: run.job.attempt, workerId: id };
   }
 
-  const tools = { log: input.log, progress: saveProgress };
+  const tools = { store, log: input.log, progress: saveProgress };
 
   function startRuns(jobs: ClaimedJob[], token: string, sentAt: number, alone: boolean): void {
     const now = performance.now();

@@ -2,11 +2,12 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openEmbedded } from "#src/db/embedded.js";
+import { testSeed } from "../db/children/seed.mjs";
 import { dbContract } from "./db-contract.ts";
 
 dbContract("embedded, in a folder", async () => {
   const home = await mkdtemp(join(tmpdir(), "holdfast-contract-"));
-  const db = await openEmbedded({ folder: join(home, "data") });
+  const db = await openEmbedded({ folder: join(home, "data") }, { seed: await testSeed() });
   return {
     db,
     async cleanup() {
@@ -19,7 +20,7 @@ dbContract("embedded, in a folder", async () => {
 dbContract(
   "embedded, in memory",
   async () => {
-    const db = await openEmbedded({ memory: true });
+    const db = await openEmbedded({ memory: true }, { seed: await testSeed() });
     return { db, cleanup: () => db.close() };
   },
   { skip: { timeouts: "nothing can interrupt a statement, and ending the engine would lose the database" } },

@@ -1,3 +1,5 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { types } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -5,6 +7,7 @@ import type { Db } from "#src/db/db.js";
 import { openPostgres, type PostgresOptions } from "#src/db/postgres.js";
 import { OptionInvalid } from "#src/errors.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
+import { startPostgres } from "../support/postgres-server.mjs";
 
 async function refusal(options: PostgresOptions): Promise<Error> {
   const error: unknown = await openPostgres(options).catch((reason: unknown) => reason);
@@ -94,6 +97,29 @@ describe("a connection as configured", () => {
     const url = new URL(database.url);
     url.pathname = "/not_there_at_all";
     await expect(ask({ url: url.href }, "1")).rejects.toMatchObject({ code: "3D000" });
+  });
+
+  test("a password that is wrong, and one that is missing", async () => {
+    const server = await startPostgres({ settings: { shared_buffers: "16MB", max_connections: 10 } });
+    try {
+      const admin = await openPostgres({ url: server.url() });
+      await admin.script("create role app login password 's3cret'");
+      writeFileSync(
+        join(server.folder, "data", "pg_hba.conf"),
+        "host all app all scram-sha-256\nhost all all all trust\n",
+      );
+      await admin.query("select pg_reload_conf()");
+      const url = (user: string): string => server.url().replace("postgres@", `${user}@`);
+      await expect.poll(() => ask({ url: url("app:wr0ng") }, "1").catch(String)).toMatch(/authentication failed/);
+      await admin.close();
+      expect(await ask({ url: url("app:s3cret") }, "current_user")).toBe("app");
+      const wrong: unknown = await ask({ url: url("app:wr0ng") }, "1").catch((reason: unknown) => reason);
+      expect(wrong).toMatchObject({ code: "28P01" });
+      expect(inspect(wrong, { depth: 9, showHidden: true })).not.toContain("wr0ng");
+      await expect(ask({ url: url("app") }, "1")).rejects.toBeInstanceOf(OptionInvalid);
+    } finally {
+      await server.remove();
+    }
   });
 
   test("no settings are left in the session, and no prepared statements", async () => {

@@ -14,7 +14,9 @@ export function addConfig(program: Command): void {
   const command = program
     .command("config")
     .summary("print the settings in effect, and where each comes from")
-    .description("Prints what a server started here with the same flags would run with, and where each value comes from.");
+    .description(
+      "Prints what a server started here with the same flags would run with, and where each value comes from.",
+    );
   withHttpFlags(withWorkerFlags(command)).option("--json", "print one JSON document").action(runConfig);
 }
 
@@ -43,8 +45,7 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
   }
 }
 
-function textOf(value: unknown): string {
-  if (value === null || value === undefined) return "-";
-  if (Array.isArray(value)) return value.length === 0 ? "-" : printable(value.join(", "));
-  return printable(String(value));
+function textOf(value: string | number | readonly string[] | null): string {
+  const text = typeof value === "object" ? (value?.join(", ") ?? "") : String(value);
+  return text === "" ? "-" : printable(text);
 }

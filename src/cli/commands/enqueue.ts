@@ -118,7 +118,8 @@ async function readSource(given: string): Promise<{ json: string; where: string 
   try {
     return { json: await readFile(path, "utf8"), where: `The file ${path}` };
   } catch (error) {
-    const why = error instanceof Error && "code" in error && error.code === "ENOENT" ? "it is not there" : String(error);
+    const why =
+      error instanceof Error && "code" in error && error.code === "ENOENT" ? "it is not there" : String(error);
     throw new Problem(`The file ${path} cannot be read: ${why}.`, "Check the path after @.", EXIT.usage, {
       cause: error,
     });

@@ -32,9 +32,9 @@ export function addJobs(program: Command): void {
       .option("--limit <number>", "how many (default 50, at most 500)")
       .option("--cursor <cursor>", "the page after this one, as the page before said"),
   ).action(runList);
-  withClientFlags(
-    jobs.command("show").description("shows everything about one job").argument("<id>", "its id"),
-  ).action(runShow);
+  withClientFlags(jobs.command("show").description("shows everything about one job").argument("<id>", "its id")).action(
+    runShow,
+  );
   addAction(jobs, "cancel", "ends jobs that are waiting or running", async (api, id) => {
     const { cancelRequested } = await api.cancel(id);
     return cancelRequested ? `${id} is running; its worker was told to stop it.` : `${id} is cancelled.`;
@@ -49,7 +49,12 @@ export function addJobs(program: Command): void {
   });
 }
 
-function addAction(jobs: Command, verb: string, description: string, act: (api: Api, id: string) => Promise<string>): void {
+function addAction(
+  jobs: Command,
+  verb: string,
+  description: string,
+  act: (api: Api, id: string) => Promise<string>,
+): void {
   const command = jobs.command(verb).description(description).argument("<id...>", "one id or several");
   withClientFlags(command).action(async (ids: string[], flags: ClientFlags) => {
     const api = readApi(flags);

@@ -2,6 +2,7 @@
 import type { Command } from "commander";
 import type { Db } from "../../db/db.ts";
 import { SchemaOutdated } from "../../errors.ts";
+import { makeStore } from "../../store/sql.ts";
 import { EXIT } from "../exit-codes.ts";
 import { note, print } from "../output.ts";
 import { embeddedFolder, refuseAccidentalEmbedded, type Settings } from "../settings.ts";
@@ -31,21 +32,25 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
   const { settings, isProduction } = await readSettings(options);
   const schema = settings.schema.value;
   const { assertSchema, latestVersion, migrate, migrationSql } = await import("../../migrate/migrate.ts");
-  if (options.print) return print(migrationSql(schema));
+  const { assertRoutines, installRoutines, missingRoutines, routinesSql } = await import("../../store/routines.ts");
+  if (options.print) return print(`${migrationSql(schema)}\n\n${routinesSql(schema)}`);
   refuseAccidentalEmbedded(settings, isProduction);
   const db = await openDatabase(settings);
+  const store = makeStore(db, schema);
   try {
     if (options.status) {
       await assertSchema(db, schema);
+      await assertRoutines(store);
       return print(`Schema "${schema}" is up to date (version ${latestVersion()}).`);
     }
     const { from, to, applied } = await migrate(db, schema);
     for (const name of applied) note(`Applied ${name}`);
-    print(
-      applied.length === 0
-        ? `Schema "${schema}" was already up to date (version ${to}).`
-        : `Schema "${schema}" went from version ${from} to ${to}.`,
-    );
+    const missing = await missingRoutines(store);
+    await installRoutines(store);
+    if (missing.length > 0) note(`Created ${missing.length} routines`);
+    if (applied.length > 0) print(`Schema "${schema}" went from version ${from} to ${to}.`);
+    else if (missing.length > 0) print(`Schema "${schema}" has the routines of this version now (version ${to}).`);
+    else print(`Schema "${schema}" was already up to date (version ${to}).`);
   } catch (error) {
     if (!(options.status && error instanceof SchemaOutdated)) throw error;
     print(error.message);

@@ -4,7 +4,7 @@ import { type Api, makeApi, serverUrl } from "../api.ts";
 import { loadConfig } from "../config-file.ts";
 import { readEnv, toUrl } from "../env.ts";
 import { EXIT } from "../exit-codes.ts";
-import { type Log, type LogFormat, openLog } from "../log.ts";
+import { type Log, openLog } from "../log.ts";
 import { Problem } from "../problem.ts";
 import { resolveSettings, type ServerFlags, type Settings } from "../settings.ts";
 
@@ -56,7 +56,7 @@ export function readLog({ log: format, quiet, verbose }: LogFlags): Log {
   if (format !== undefined && format !== "human" && format !== "json") {
     throw new Problem(`--log is ${JSON.stringify(format)}.`, "Give human or json.", EXIT.usage);
   }
-  return openLog({ format: format as LogFormat | undefined, level: verbose ? "debug" : quiet ? "warn" : "info" });
+  return openLog({ format, level: verbose ? "debug" : quiet ? "warn" : "info" });
 }
 
 export function readApi(options: { url?: string }): Api {

@@ -1,21 +1,25 @@
 // Is it alive, is it ready. Open to everybody, so they say little: whether the process answers, and whether the
 // database does.
 import type { Holdfast } from "../../client/client.ts";
-import type { Health } from "../contracts.ts";
-import type { Answer, Routes } from "./answer.ts";
+import { CONTRACTS, type Health } from "../contracts.ts";
+import { type Answer, route } from "./route.ts";
 
 const ANSWER_WITHIN_MS = 3_000;
 /** No job has it: the cheapest question that needs the tables. */
 const NOBODY = "00000000-0000-0000-0000-000000000000";
 
-export function makeHealthRoutes(hf: Holdfast, isStopping: () => boolean): Routes<"live" | "ready" | "health"> {
+export function makeHealthRoutes(hf: Holdfast, isStopping: () => boolean) {
   async function check(): Promise<Answer<Health>> {
     const databaseMs = await timeToAnswer(hf);
     const status = databaseMs === null ? "unavailable" : isStopping() ? "stopping" : "ok";
     const body: Health = { status, tier: hf.tier, databaseMs };
     return status === "ok" ? { body } : { status: 503, body, headers: { "retry-after": "2" } };
   }
-  return { live: async () => ({ body: { status: "ok" } }), ready: check, health: check };
+  return {
+    live: route(CONTRACTS.live, async () => ({ body: { status: "ok" } })),
+    ready: route(CONTRACTS.ready, check),
+    health: route(CONTRACTS.health, check),
+  };
 }
 
 async function timeToAnswer(hf: Holdfast): Promise<number | null> {

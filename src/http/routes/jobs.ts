@@ -2,43 +2,41 @@
 import type { Holdfast } from "../../client/client.ts";
 import { KindUnknown, NotFound } from "../../errors.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
+import { CONTRACTS } from "../contracts.ts";
 import { toJobSummary, toJobView } from "../job-view.ts";
-import type { Routes } from "./answer.ts";
+import { route } from "./route.ts";
 
-type JobRoutes = Routes<"enqueueJob" | "listJobs" | "readJob" | "cancelJob" | "retryJob" | "discardJob">;
-
-export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]): JobRoutes {
+export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
   return {
-    async enqueueJob({ kind, payload, options }) {
+    enqueueJob: route(CONTRACTS.enqueueJob, async ({ kind, payload, options }) => {
       const known = byName.get(kind);
       if (!known) throw unknownKind(kind, [...byName.keys()]);
       const body = await hf.enqueue(known, payload, options);
       return { status: body.created ? 201 : 200, body };
-    },
-    async listJobs(filter) {
+    }),
+    listJobs: route(CONTRACTS.listJobs, async (filter) => {
       const { jobs, next } = await hf.jobs.list(filter);
       const now = new Date();
       return { body: { jobs: jobs.map((job) => toJobSummary(job, now)), next } };
-    },
-    async readJob(id) {
+    }),
+    readJob: route(CONTRACTS.readJob, async (id) => {
       const [job, attempts] = await Promise.all([hf.jobs.get(id), hf.jobs.attempts(id)]);
       if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
       return { body: toJobView(job, attempts, new Date()) };
-    },
-    async cancelJob(id) {
-      const how = await hf.jobs.cancel(id);
-      const cancelRequested = how === "requested";
+    }),
+    cancelJob: route(CONTRACTS.cancelJob, async (id) => {
+      const cancelRequested = (await hf.jobs.cancel(id)) === "requested";
       return { body: { id, state: cancelRequested ? "running" : "cancelled", cancelRequested } };
-    },
-    async retryJob(id) {
+    }),
+    retryJob: route(CONTRACTS.retryJob, async (id) => {
       await hf.jobs.retry(id);
       return { body: { id, state: "pending" } };
-    },
-    async discardJob(id) {
+    }),
+    discardJob: route(CONTRACTS.discardJob, async (id) => {
       await hf.jobs.discard(id);
       return { body: { id, state: "dead", discarded: true } };
-    },
+    }),
   };
 }
 

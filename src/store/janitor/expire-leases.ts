@@ -19,7 +19,7 @@ export interface Expired {
 
 const EXPIRE = routine({
   name: "expire_leases",
-  takes: ["integer", "boolean", "bigint"],
+  takes: ["integer", "boolean", "bigint", "uuid[]"],
   gives: "id uuid, kind text, hold smallint",
   body: `with due as materialized (
   select l.token, l.lease_ms, l.job_ids,
@@ -27,7 +27,7 @@ const EXPIRE = routine({
     not $2::boolean and l.expires_at < pg_postmaster_start_time() as unheard,
     l.alone and ($2::boolean or l.expires_at >= pg_postmaster_start_time()) as counts
   from :schema.leases l
-  where l.expires_at < :schema.clock()
+  where l.expires_at < :schema.clock() and l.worker_id <> all ($4)
     and ($2::boolean or (l.lease_ms < $3::bigint
       and pg_postmaster_start_time() + l.lease_ms * interval '1 millisecond' < :schema.clock()))
   order by l.expires_at limit $1 for update of l skip locked
@@ -105,6 +105,8 @@ export interface ExpireInput {
   atOnce: boolean;
   /** For how long this process has seen the database without interruption. */
   seenForMs: number;
+  /** Workers that are known to be alive. */
+  spare?: readonly string[];
 }
 
 export async function expireIfOverdue(store: Store, input: ExpireInput): Promise<Expired[]> {
@@ -112,6 +114,7 @@ export async function expireIfOverdue(store: Store, input: ExpireInput): Promise
     input.limit,
     input.atOnce,
     Number.isFinite(input.seenForMs) ? Math.floor(input.seenForMs) : Number.MAX_SAFE_INTEGER,
+    input.spare ?? [],
   ]);
   return rows;
 }

@@ -93,9 +93,8 @@ k as (
         (true, excluded.job_id, excluded.payload_hash, excluded.created_at, excluded.expires_at),
         (false, l.job_id, l.payload_hash, l.created_at, l.expires_at)
       ) as x (is_new, job_id, payload_hash, created_at, expires_at)
-      where x.is_new = (
-        l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id)
-      ) is true)
+      where x.is_new = coalesce(
+        l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id), false))
   returning l.kind, l.key, l.job_id, l.payload_hash
 ),
 fresh as materialized (

@@ -265,6 +265,13 @@ export async function lockGroups(store: Store, groups: readonly string[]): Promi
   if (groups.length > 0) await store.query(LOCK_GROUPS, [groups]);
 }
 
+const LOCK_GROUP_PATIENTLY = sql`select name from :schema.job_groups where name = $1 for update`;
+
+/** Inside a caller's transaction, whose lock timeout is the caller's own affair. */
+export async function lockGroupPatiently(store: Store, group: string): Promise<void> {
+  await store.query(LOCK_GROUP_PATIENTLY, [group]);
+}
+
 /** Locked by somebody, lost to somebody, or what an earlier request of ours made of it. */
 export type WhyNot = "locked" | "lost" | "back" | "dead" | "done" | "cancelled";
 

@@ -86,7 +86,8 @@ test("a Drizzle database is refused, and a Drizzle transaction that was not wrap
 });
 
 test("a Prisma client is refused, and TypeORM outside a transaction", async () => {
-  const prisma = { $queryRawUnsafe: () => Promise.resolve([]), $connect: () => Promise.resolve() };
+  const { query: run } = NO_ROWS;
+  const prisma = { $queryRawUnsafe: run, $executeRawUnsafe: run, $connect: run };
   expect((await refusal(prisma)).message).toContain("a Prisma client");
 
   const idle = { isTransactionActive: false };
@@ -126,7 +127,7 @@ test.each(["plain", "keyed"])("%s: a transaction in a database without the schem
     await client.query("begin");
     const error = await refusedBy(enqueue(client));
     expect(error.message).toContain("has no Holdfast schema");
-    expect(error.cause).toMatchObject({ code: expect.stringMatching(/42P01|3F000/) });
+    expect(error.cause).toMatchObject({ code: "3F000" });
     await client.query("rollback");
 
     const throughDrizzle = drizzle({ client }).transaction((tx) => enqueue(fromDrizzle(tx, sql)));

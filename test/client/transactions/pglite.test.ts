@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { OptionInvalid } from "#src/index.js";
 import { migrationSql } from "#src/migrate/migrate.js";
+import { routinesSql } from "#src/store/routines.js";
 import { CREATE_ORDERS, sendReceipt, type Shop, transactionContract, useShop } from "./contract.ts";
 
 const server = useShop();
@@ -12,6 +13,7 @@ let db: PGlite;
 beforeAll(async () => {
   db = await PGlite.create();
   await db.exec(migrationSql("holdfast"));
+  await db.exec(routinesSql("holdfast"));
   await db.exec(CREATE_ORDERS);
   // Starting takes a second, and half a minute when the machine is busy.
 }, 120_000);

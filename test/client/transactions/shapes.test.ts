@@ -35,9 +35,12 @@ async function countJobs(shop: Shop, orderId: string): Promise<number> {
   return (await shop.query(jobs, [orderId])).rows.length;
 }
 
+const VOID = 2278;
+
 describe("Prisma", () => {
   interface PrismaTransaction {
     $queryRawUnsafe(query: string, ...values: unknown[]): Promise<unknown>;
+    $executeRawUnsafe(query: string, ...values: unknown[]): Promise<number>;
     $transaction(): unknown;
     order: { create(input: { data: { id: string } }): Promise<unknown> };
   }
@@ -48,7 +51,12 @@ describe("Prisma", () => {
     $transaction: <T>(work: (tx: PrismaTransaction) => Promise<T>): Promise<T> =>
       onClient((client) =>
         work({
-          $queryRawUnsafe: async (query, ...values) => (await client.query(query, values)).rows,
+          async $queryRawUnsafe(query, ...values) {
+            const { rows, fields } = await client.query(query, values);
+            if (fields.some(({ dataTypeID }) => dataTypeID === VOID)) throw new Error("Prisma cannot read void");
+            return rows;
+          },
+          $executeRawUnsafe: async (query, ...values) => (await client.query(query, values)).rowCount ?? 0,
           $transaction: () => undefined,
           order: { create: ({ data }) => client.query("insert into orders (id) values ($1)", [data.id]) },
         }),

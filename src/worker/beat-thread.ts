@@ -1,0 +1,112 @@
+// The thread that beats for a process whose event loop may be blocked. It has its own connection and nothing to do with
+// handlers.
+//
+// It also notices a main thread that hangs for ever: when the main thread has not shown a sign of life and a job is past
+// its kind's timeout, the thread settles that job as timed out, stops beating for the process, and calls the hook it was
+// given, because nobody else in the process can.
+import { isMainThread, parentPort, workerData } from "node:worker_threads";
+import { openPostgres } from "../db/postgres.ts";
+import type { ErrorRecord } from "../job/outcome.ts";
+import type { LeaseId } from "../store/jobs/beat.ts";
+import { claimedByToken } from "../store/jobs/claim.ts";
+import { settleRuns } from "../store/jobs/settle.ts";
+import { makeStore } from "../store/sql.ts";
+import { clockMs, makeBeater } from "./beater.ts";
+import type { FromMain, FromThread, ThreadInput, ThreadKind } from "./thread-beater.ts";
+
+/** How long the main thread may be late beyond a timeout before it is taken for hung. */
+const MARGIN_MS = 2_000;
+const WATCH_MS = 500;
+
+interface Watched extends LeaseId {
+  heldAt: number;
+}
+
+export type HungHook = (what: { jobs: { id: string; kind: string }[]; silentForMs: number }) => unknown;
+
+async function main(input: ThreadInput): Promise<void> {
+  const say = (message: FromThread): void => parentPort?.postMessage(message);
+  const trouble = (error: unknown): void =>
+    say({ type: "trouble", message: error instanceof Error ? error.message : String(error) });
+  const db = await openPostgres({ ...input.connection, poolSize: 2, onTrouble: trouble });
+  const store = makeStore(db, input.schema);
+  const kinds = new Map(input.kinds.map((kind) => [kind.kind, kind]));
+  const beater = makeBeater({
+    store,
+    onBeat: (results, sentAt) => say({ type: "beat", results, sentAt }),
+    onTrouble: trouble,
+  });
+  const held = new Map<string, Watched>();
+  const life = new BigInt64Array(input.life);
+  let isHung = false;
+
+  const silentForMs = (): number => clockMs() - Number(Atomics.load(life, 0)) / 1e6;
+
+  async function watch(): Promise<void> {
+    if (isHung || silentForMs() < MARGIN_MS) return;
+    const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
+    for (const lease of held.values()) {
+      if (clockMs() - lease.heldAt < shortest + MARGIN_MS) continue;
+      const overdue = (await claimedByToken(store, lease.token)).filter(
+        (job) => clockMs() - lease.heldAt > kinds.get(job.kind)!.timeoutMs + MARGIN_MS,
+      );
+      if (overdue.length === 0 || silentForMs() < MARGIN_MS) continue;
+      isHung = true;
+      await settleRuns(
+        store,
+        overdue.map((job) => ({
+          id: job.id,
+          token: lease.token,
+          keepMs: null,
+          outcome: "retry" as const,
+          delayMs: delayOf(kinds.get(job.kind)!, job.attempt),
+          error: hungError(kinds.get(job.kind)!),
+          group: job.group_key,
+        })),
+      ).catch(trouble);
+      for (const other of held.values()) beater.drop(other, false);
+      const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
+      const jobs = overdue.map(({ id, kind }) => ({ id, kind }));
+      say({ type: "hung", jobs });
+      await hook?.default?.({ jobs, silentForMs: silentForMs() });
+      return;
+    }
+  }
+  const watching = setInterval(() => void watch().catch(trouble), WATCH_MS);
+
+  parentPort?.on("message", (message: FromMain) => {
+    switch (message.type) {
+      case "hold":
+        held.set(`${message.lease.token}/${message.lease.leaseMs}`, { ...message.lease, heldAt: clockMs() });
+        return beater.hold(message.lease);
+      case "drop":
+        held.delete(`${message.lease.token}/${message.lease.leaseMs}`);
+        return beater.drop(message.lease, message.removeRow);
+      case "stop":
+        clearInterval(watching);
+        return void beater
+          .stop()
+          .then(() => db.close())
+          .catch(trouble)
+          .finally(() => {
+            say({ type: "stopped" });
+            parentPort?.close();
+          });
+    }
+  });
+  say({ type: "ready" });
+}
+
+function delayOf(kind: ThreadKind, attempt: number): number {
+  return kind.delaysMs[Math.min(Math.max(attempt, 1), kind.delaysMs.length) - 1] ?? 0;
+}
+
+function hungError(kind: ThreadKind): ErrorRecord {
+  return {
+    name: "Timeout",
+    reason: "timeout",
+    message: `The handler blocked its process for longer than its timeout of ${kind.timeoutMs} ms.`,
+  };
+}
+
+if (!isMainThread) void main(workerData as ThreadInput);

@@ -1,0 +1,100 @@
+// A worker process, as a user would write one, with handlers that do what the job's payload says. It says what happens
+// as JSON lines and stops cleanly on SIGTERM.
+//
+// config: url, schema, name, concurrency, lease, grace, abortGrace, poll, traceUrl
+// payload: n
+//   ms          how long it takes
+//   slowOn      only workers of these names take that long; the others do it at once
+//   slowOnce    only takes that long as long as no worker has died of it, or been given up
+//   die         "abort" or "kill": the process dies of it
+//   failUpTo    fails while its attempt is not greater
+//   stubborn    does not listen to its signal
+//   trace       "start" and "end" go to the table `trace`, on a connection of its own
+//   progress    reports progress under the worker's name before it returns
+import { setTimeout as sleep } from "node:timers/promises";
+import { Pool } from "pg";
+import { defineJob, open } from "../../../dist/index.js";
+
+const config = JSON.parse(process.argv[2]);
+const say = (what, fields = {}) => process.stdout.write(`${JSON.stringify({ what, ...fields })}\n`);
+// Nobody wants this process any more.
+process.stdin.on("end", () => process.exit(3)).on("error", () => process.exit(3)).resume();
+process.on("uncaughtException", (error) => {
+  process.stderr.write(`uncaught: ${error.stack}\n`);
+  process.exit(70);
+});
+process.on("unhandledRejection", (error) => {
+  process.stderr.write(`unhandled: ${error?.stack ?? error}\n`);
+  process.exit(71);
+});
+
+const tracePool = config.traceUrl ? new Pool({ connectionString: config.traceUrl, max: 4 }) : undefined;
+tracePool?.on("error", () => {});
+const trace = (what, job) =>
+  tracePool.query("insert into trace (job, token, worker, what, attempt, n, grp) values ($1, $2, $3, $4, $5, $6, $7)", [
+    job.id,
+    job.token,
+    config.name,
+    what,
+    job.attempt,
+    job.payload.n,
+    job.group,
+  ]);
+
+const work = defineJob("work", {
+  lease: config.lease ?? "1s",
+  attempts: 3,
+  backoff: ["50ms"],
+  async run(job) {
+    const { n, ms = 0, slowOn, slowOnce, die, failUpTo = 0, stubborn, trace: isTraced, progress } = job.payload;
+    const { signal } = job;
+    signal.addEventListener("abort", () => say("aborted", { n, job: job.id, token: job.token, why: signal.reason?.why }));
+    say("started", { n, job: job.id, token: job.token, attempt: job.attempt });
+    if (isTraced) await trace("start", job);
+    if (die === "abort") process.abort();
+    if (die === "kill") process.kill(process.pid, "SIGKILL");
+    const isQuick = (slowOn && !slowOn.includes(config.name)) || (slowOnce && job.lastError?.reason === "crashed");
+    const takes = isQuick ? 0 : ms;
+    if (takes > 0) await sleep(takes, undefined, stubborn ? {} : { signal });
+    if (job.attempt <= failUpTo) {
+      if (isTraced) await trace("failed", job);
+      throw new Error("as its payload says");
+    }
+    if (isTraced) await trace("end", job);
+    if (progress) await job.progress(n, n, config.name);
+    say("returned", { n, job: job.id, token: job.token });
+    return { by: config.name, token: job.token };
+  },
+});
+
+const hf = await open({
+  database: config.url,
+  schema: config.schema,
+  ...(config.callTimeout ? { callTimeout: config.callTimeout } : {}),
+});
+for (const name of ["job.done", "job.dead", "job.released", "job.retrying", "lease.lost", "lease.expired"]) {
+  hf.on(name, ({ jobId, attempt }) => say(name, { job: jobId, attempt }));
+}
+hf.on("trouble", ({ where, error }) => say("trouble", { where, message: String(error?.message ?? error) }));
+process.on("SIGTERM", () => {
+  say("stopping");
+  hf.close().then(
+    () => {
+      say("closed");
+      process.exit(0);
+    },
+    (error) => {
+      process.stderr.write(`close failed: ${error.stack}\n`);
+      process.exit(72);
+    },
+  );
+});
+if (config.enqueueFirst) await hf.enqueueMany(work, config.enqueueFirst.map((payload) => ({ payload })));
+await hf.work([work], {
+  concurrency: config.concurrency ?? 1,
+  name: config.name,
+  ...(config.poll ? { poll: config.poll } : {}),
+  ...(config.grace ? { grace: config.grace } : {}),
+  ...(config.abortGrace ? { abortGrace: config.abortGrace } : {}),
+});
+say("ready");

@@ -1,0 +1,30 @@
+// A job that kills its process, among jobs that do not deserve it.
+import { afterEach, expect, test } from "vitest";
+import { expectAllDone, openScene, type Scene, SCHEMA } from "./scene.ts";
+
+let scene: Scene;
+afterEach(() => scene.close());
+
+test("one poison job among two hundred good ones: it ends dead, the others are done and not charged", async () => {
+  scene = await openScene();
+  const good = Array.from({ length: 200 }, (_, n) => ({ n, ms: 40 }));
+  const payloads = [...good.slice(0, 60), { n: 200, die: "abort" as const }, ...good.slice(60)];
+  const ids = await scene.enqueueMany(payloads);
+  const poison = ids[60]!;
+  const options = { concurrency: 4, lease: "1s" };
+  const startedAt = Date.now();
+  const processes = ["left", "right"].map((name) => scene.supervised({ name, ...options }));
+  await scene.drained(90_000);
+  expect(Date.now() - startedAt).toBeLessThan(60_000);
+  await Promise.all(processes.map((each) => each.stop()));
+
+  const job = await scene.hf.jobs.get(poison);
+  expect(job).toMatchObject({ state: "dead", lastError: { reason: "crashed" } });
+  // Once beside others, which counts against nobody, and three times alone.
+  expect(job!.claimCount).toBe(4);
+  expect(processes[0]!.lives + processes[1]!.lives).toBe(2 + 4);
+  expectAllDone(await scene.ended(), 200);
+  expect(await scene.charged()).toEqual([{ n: 200, outcome: "dead" }]);
+  const { rows } = await scene.sql.query(`select crash_count, hold from ${SCHEMA}.jobs`);
+  expect(rows).toEqual([{ crash_count: 3, hold: 3 }]);
+}, 120_000);
