@@ -4,6 +4,7 @@ import type { Db } from "./db/db.ts";
 import { openEmbedded } from "./db/embedded.ts";
 import { watchHealth } from "./db/health.ts";
 import { openPostgres } from "./db/postgres.ts";
+import { OptionInvalid } from "./errors.ts";
 import type { HoldfastEvents } from "./metrics/events.ts";
 import { assertSchema, migrate } from "./migrate/migrate.ts";
 import { type OpenOptions, type ResolvedOptions, resolveOpenOptions } from "./options.ts";
@@ -26,6 +27,7 @@ export interface OpenedParts {
 
 export async function openParts(given: OpenOptions): Promise<OpenedParts> {
   const options = resolveOpenOptions(given);
+  refuseUnnamedInProduction(given);
   const events = makeEmitter<HoldfastEvents>((error) => options.log.error("An event listener failed", { error }));
   events.on("trouble", ({ where, error }) => options.log.warn(`Trouble in ${where}`, { error }));
   const { db, seenForMs } = watchHealth(
@@ -45,6 +47,15 @@ export async function openParts(given: OpenOptions): Promise<OpenedParts> {
     await db.close();
     throw error;
   }
+}
+
+/** Data that goes with the next deployment must have been asked for. */
+function refuseUnnamedInProduction(given: OpenOptions): void {
+  if (process.env["NODE_ENV"] !== "production" || (given.database !== undefined && given.database !== "")) return;
+  throw new OptionInvalid(
+    "open() got no database, and NODE_ENV is production.",
+    'Give postgres://…, or "embedded:" if the embedded database in a folder is really meant.',
+  );
 }
 
 function openDatabase(options: ResolvedOptions, onTrouble: (error: unknown) => void): Promise<Db> {

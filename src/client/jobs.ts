@@ -1,9 +1,10 @@
 // hf.jobs: look at jobs and act on them, from any process.
+import { isLockTimeout, isRetryable } from "../db/retryable.ts";
 import { NotFound, OptionInvalid, StateConflict, WaitTimeout } from "../errors.ts";
 import type { FailedAttempt, Job } from "../job/job.ts";
 import { isFinal, JOB_STATES, type JobState } from "../job/states.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
-import { makeAlarm } from "../shared/sleep.ts";
+import { makeAlarm, sleep } from "../shared/sleep.ts";
 import { isUuid } from "../shared/uuid.ts";
 import { cancelIfOpen } from "../store/jobs/cancel.ts";
 import { discardIfDead } from "../store/jobs/discard.ts";
@@ -46,6 +47,7 @@ export interface JobsInput {
 }
 
 const MAX_PAGE = 500;
+const MAX_TRIES = 10;
 
 export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): Jobs {
   const found = async (id: string): Promise<Job> => {
@@ -77,7 +79,7 @@ export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): J
       return { jobs: page, next: jobs.length > limit ? page.at(-1)!.id : null };
     },
     async cancel(id) {
-      const [cancelled] = await cancelIfOpen(store, [checkId(id)], keepEndedMs);
+      const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEndedMs));
       if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
       if (cancelled.heir) wakeUps.send({ ids: [cancelled.heir] });
@@ -119,6 +121,23 @@ export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): J
       }
     },
   };
+}
+
+/** The row may be locked by an open transaction of its run: that is worth a short wait, not an error. */
+async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isLockTimeout(error) && !isRetryable(error)) throw error;
+      if (tries >= MAX_TRIES) {
+        throw new StateConflict("The job is locked by a transaction that does not end.", "Try again later.", {
+          cause: error,
+        });
+      }
+      await sleep(100 + 100 * tries);
+    }
+  }
 }
 
 function checkId(id: unknown, what = "The job id"): string {

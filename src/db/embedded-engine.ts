@@ -13,6 +13,8 @@ import { NodeFS } from "@electric-sql/pglite/nodefs";
 /** PGlite's own: a longjmp of PostgreSQL, that is an ordinary ERROR on its way to the main loop. */
 const LONGJMP = 100;
 const SMALL_REPLY = 64 * 1024;
+/** A start that recovers would leave a timer behind, which keeps a process alive. */
+const SETTINGS = ["-c", "log_startup_progress_interval=0"];
 
 export class Engine {
   readonly #pglite: PGlite;
@@ -36,6 +38,7 @@ export class Engine {
         await PGlite.create({
           ...(pgdata !== null && { fs: new NodeFS(pgdata) }),
           ...(seed !== null && { loadDataDir: new Blob([await readFile(seed)], { type: "application/x-gzip" }) }),
+          startParams: [...PGlite.defaultStartParams, ...SETTINGS],
           onStderr,
         }),
       );
@@ -56,6 +59,7 @@ export class Engine {
 
   /** A seed of this database. */
   async dump(): Promise<Uint8Array> {
+    await this.#pglite.exec("checkpoint");
     return new Uint8Array(await (await this.#pglite.dumpDataDir("gzip")).arrayBuffer());
   }
 

@@ -18,6 +18,9 @@ const LEVELS = [
 /** Two files at the top of src/ that belong to a room with another name. */
 const ROOM_OF_FILE: Record<string, string> = { errors: "shared", open: "client" };
 
+/** docs/decisions/0006: open() refuses an unnamed embedded database in production. */
+const READS_NODE_ENV = new Set(["src/open.ts"]);
+
 const BUCKETS = /^(utils?|helpers?|common|libs?|types?|interfaces?|core|misc)$/;
 
 function roomOf(path: string): string {
@@ -245,7 +248,7 @@ const OWNERS_ONLY = new Set(
 export function processOutsideCli(sources: Source[]): string[] {
   const only = "only cli/ reads the environment, handles signals, prints and exits";
   return sources.flatMap((source) => {
-    if (roomOf(source.path) === "cli") return [];
+    if (roomOf(source.path) === "cli" || READS_NODE_ENV.has(source.path)) return [];
     const problems: string[] = [];
     for (const { specifier, line } of source.imports) {
       if (/^(node:)?(process|console)$/.test(specifier))
