@@ -171,7 +171,7 @@ class LocalLink implements Link {
   }
 
   hold(): void {
-    // What was sent and not answered is in the event loop already.
+    // What was sent and not answered is in the event loop already; so are timers of PostgreSQL, for up to 10 s.
   }
 
   kill(): void {

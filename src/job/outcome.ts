@@ -82,7 +82,7 @@ export function recordError(thrown: unknown, reason?: ErrorRecord["reason"], dep
 
 function describe(thrown: object): string {
   try {
-    return JSON.stringify(thrown) ?? String(thrown);
+    return JSON.stringify(thrown) ?? Object.prototype.toString.call(thrown);
   } catch {
     return Object.prototype.toString.call(thrown);
   }

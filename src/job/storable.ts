@@ -85,7 +85,7 @@ function findProblemIn(value: object, depth: number): Problem | undefined {
         value[index] === undefined
           ? problem("is undefined, which a list cannot hold in JSON", "Send null, or leave it out.")
           : findProblem(value[index], depth + 1);
-      if (found) return at(found, `[${index}]`);
+      if (found) return within(found, `[${index}]`);
     }
     return undefined;
   }
@@ -99,7 +99,7 @@ function findProblemIn(value: object, depth: number): Problem | undefined {
       return problem("has a key with a NUL character or half of a surrogate pair", "Rename the key.");
     }
     const found = findProblem((value as Record<string, unknown>)[key], depth + 1);
-    if (found) return at(found, `.${key}`);
+    if (found) return within(found, `.${key}`);
   }
   return undefined;
 }
@@ -119,7 +119,7 @@ function writtenBy(value: object): unknown {
   }
 }
 
-function at(found: Problem, step: string): Problem {
+function within(found: Problem, step: string): Problem {
   found.path.push(step);
   return found;
 }

@@ -86,7 +86,7 @@ async function readVersion(db: Queryable, schema: string): Promise<FoundVersion>
   const found = await db.query<{ found: string | null }>("select to_regclass($1)::text as found", [
     `${quoteSchema(schema)}.migrations`,
   ]);
-  if (found.rows[0]?.found == null) return { version: 0, breaking: 0 };
+  if ((found.rows[0]?.found ?? null) === null) return { version: 0, breaking: 0 };
   const { rows } = await db.query<FoundVersion>(
     `select coalesce(max(version), 0) as version, coalesce(max(version) filter (where breaking), 0) as breaking
      from ${quoteSchema(schema)}.migrations`,

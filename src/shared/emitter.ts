@@ -15,8 +15,8 @@ export function makeEmitter<Events extends object>(onListenerError: (error: unkn
     on(name, listener) {
       let set = listeners.get(name);
       if (!set) listeners.set(name, (set = new Set()));
-      set.add(listener as Listener<never>);
-      return () => void set.delete(listener as Listener<never>);
+      set.add(listener);
+      return () => void set.delete(listener);
     },
     emit(name, event) {
       for (const listener of listeners.get(name) ?? []) {

@@ -14,7 +14,7 @@ export interface ListFilter {
   limit: number;
 }
 
-const MATCHES = `state = any($1::text[]::${":schema"}.job_state[]) and ($2::text is null or kind = $2)
+const MATCHES = `state = any($1::text[]:: :schema.job_state[]) and ($2::text is null or kind = $2)
   and ($3::text is null or queue = $3) and ($4::uuid is null or id < $4)`;
 
 const LIST = sql`

@@ -108,7 +108,7 @@ ended as (
 archived as (
   insert into ${HISTORY_TARGET}
   select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("keep_ms")}, token,
-    attempt, max_attempts, claim_count, rank, verdict::text::${":schema"}.job_state, kind, queue, payload, result, key,
+    attempt, max_attempts, claim_count, rank, verdict::text:: :schema.job_state, kind, queue, payload, result, key,
     coalesce_key, group_key, case when verdict = 'done' then error else coalesce(error, last_error) end, progress, headers
   from ended
 ),

@@ -1,9 +1,9 @@
 // Opens a database, uses it and comes to its end without closing it: the process must end by itself.
-// node use-and-leave.mjs <seed> <"thread" or "here">
+// node use-and-leave.mjs <seed>
 import { openEmbedded } from "../../../dist/db/embedded.js";
 
-const [seed, where] = process.argv.slice(2);
-const db = await openEmbedded({ memory: true }, { seed, ...(where === "here" && { thread: null }) });
+const [seed] = process.argv.slice(2);
+const db = await openEmbedded({ memory: true }, { seed });
 await db.listen("news", { onMessage: () => {} });
 const { rows } = await db.query("select count(*)::int as n from generate_series(1, 100000)");
 process.stdout.write(`${rows[0].n}\n`);
