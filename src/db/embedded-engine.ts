@@ -21,30 +21,28 @@ export class Engine {
   #reply = new Uint8Array(SMALL_REPLY);
   #size = 0;
 
-  private constructor(pglite: PGlite) {
+  private constructor(pglite: PGlite, said: string[]) {
     this.#pglite = pglite;
-    guard(pglite);
+    guard(pglite, said);
   }
 
   /** `pgdata` null: in memory. One that is empty or missing is initialised, from the file `seed` if there is one. */
   static async open(pgdata: string | null, seed: string | null): Promise<Engine> {
     const said: string[] = [];
     const onStderr = (line: string): boolean => {
-      if (said.push(line) > 20) said.shift();
+      if (/FATAL|PANIC/.test(line) && said.push(line.replace(/^.*?(?=FATAL|PANIC)/, "")) > 3) said.shift();
       return false;
     };
     try {
-      return new Engine(
-        await PGlite.create({
-          ...(pgdata !== null && { fs: new NodeFS(pgdata) }),
-          ...(seed !== null && { loadDataDir: new Blob([await readFile(seed)], { type: "application/x-gzip" }) }),
-          startParams: [...PGlite.defaultStartParams, ...SETTINGS],
-          onStderr,
-        }),
-      );
+      const pglite = await PGlite.create({
+        ...(pgdata !== null && { fs: new NodeFS(pgdata) }),
+        ...(seed !== null && { loadDataDir: new Blob([await readFile(seed)], { type: "application/x-gzip" }) }),
+        startParams: [...PGlite.defaultStartParams, ...SETTINGS],
+        onStderr,
+      });
+      return new Engine(pglite, said);
     } catch (error) {
-      const why = said.filter((line) => /FATAL|PANIC|ERROR/.test(line)).map((line) => line.replace(/^.*?\] /, ""));
-      throw new Error([textOf(error), ...why].join("; "), { cause: error });
+      throw new Error(whatWasSaid(said, error), { cause: error });
     }
   }
 
@@ -84,7 +82,7 @@ export class Engine {
  * PGlite catches whatever its main loop throws and calls it again; after anything but a longjmp that never ends. Its
  * catch block calls stackRestore, so an error thrown from there gets out.
  */
-function guard(pglite: PGlite): void {
+function guard(pglite: PGlite, said: string[]): void {
   const mod = pglite.Module;
   const { _PostgresMainLoopOnce: loopOnce, stackRestore } = mod;
   let dead: Error | null = null;
@@ -94,7 +92,7 @@ function guard(pglite: PGlite): void {
         loopOnce();
       } catch (error) {
         if (statusOf(error) !== LONGJMP) {
-          dead = new Error(`The embedded PostgreSQL stopped: ${textOf(error)}`, { cause: error });
+          dead = new Error(whatWasSaid(said, error), { cause: error });
           Object.assign(mod, { _PostgresSendReadyForQueryIfNecessary: sayNothing, _pgl_pq_flush: sayNothing });
         }
         throw error;
@@ -113,6 +111,8 @@ function statusOf(error: unknown): unknown {
   return typeof error === "object" && error !== null && "status" in error ? error.status : undefined;
 }
 
-function textOf(error: unknown): string {
+/** PostgreSQL's own words; those of WebAssembly ("unreachable", "Aborted()") say nothing to anybody. */
+function whatWasSaid(said: string[], error: unknown): string {
+  if (said.length > 0) return said.join("; ");
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,9 +1,9 @@
 // Keeps an engine with its session: opens the folder, opens it again when the engine has died, ends an engine that is
 // stuck in a statement nobody waits for any more, and closes it.
 //
-// Promises: one engine at a time (the next is not started before the last has ended); a failure to start is the error
-// of the calls that needed it, and not tried again more than once a second; a database in memory is never replaced by
-// an empty one.
+// Promises: one engine at a time (the next is not started before the last has ended); when it cannot be opened again,
+// the calls that needed it fail with DatabaseUnavailable, and a later one tries again, at most once a second; a database
+// in memory is never replaced by an empty one.
 import { Closed, DatabaseUnavailable, HoldfastError } from "../errors.ts";
 import { formatDuration } from "../shared/duration.ts";
 import { Deadline } from "./embedded-deadline.ts";
@@ -83,7 +83,9 @@ export class Host {
       return session;
     } catch (cause) {
       await link.close(CLOSE_FAILED_MS);
-      const error = cause instanceof HoldfastError ? cause : cannotOpen(folder ?? "memory", cause);
+      const refused = cause instanceof HoldfastError ? cause : cannotOpen(folder ?? "memory", cause);
+      // After a good start it is an outage, which may end: a full disk, for example.
+      const error = this.#link === null ? refused : new DatabaseUnavailable(refused.message, refused.hint, { cause });
       this.#failed = { at: performance.now(), error };
       throw error;
     }
@@ -114,7 +116,7 @@ export class Host {
   }
 
   #died(session: Session, reason: Error): void {
-    const message = `The embedded database has stopped: ${reason.message}.`;
+    const message = `The embedded database has stopped (${reason.message}).`;
     const error = new DatabaseUnavailable(message, "Make the call again: the database is opened anew.", {
       cause: reason,
     });

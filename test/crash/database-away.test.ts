@@ -34,7 +34,7 @@ function keepEnqueuing(from: Scene, pauseMs: number): { stop(): Promise<{ acked:
       try {
         acked.push(await from.enqueue({ n, ms: 5 }, n % 2 === 0 ? { key: `away${n}` } : {}));
       } catch (error) {
-        expect(error).toMatchObject({ code: "DATABASE_UNAVAILABLE" });
+        expect(error).toMatchObject({ code: "HOLDFAST_DATABASE_UNAVAILABLE" });
         unknown.push(n);
       }
       await sleep(pauseMs);
