@@ -24,13 +24,15 @@ export interface BannerInput {
 
 export function sayReady({ command, version, settings, server, log, write }: BannerInput): void {
   const kinds = settings.jobs.value.map((job) => job.kind);
+  const tier = tierOf(settings);
   const data = dataOf(settings);
-  const promise = PROMISES[tierOf(settings)];
+  const promise = PROMISES[tier];
   const tries = server ? waysToEnqueue(settings, server) : [];
   if (log.format === "json") {
     log.info("Ready", {
       command,
       version,
+      tier,
       data,
       promise,
       kinds,
@@ -47,7 +49,7 @@ export function sayReady({ command, version, settings, server, log, write }: Ban
     "",
     `  Holdfast ${version}, ${command}`,
     "",
-    `  Data      ${printable(data)}`,
+    `  Data      ${printable(data)}  (${tier === "server" ? `schema ${settings.schema.value}` : "embedded PostgreSQL"})`,
     `  Promise   ${promise}`,
     `  Kinds     ${kinds.join(", ")}${samples}`,
     `  Slots     ${settings.concurrency.value}`,
@@ -68,9 +70,8 @@ function tierOf(settings: Settings): keyof typeof PROMISES {
 
 function dataOf(settings: Settings): string {
   const folder = embeddedFolder(settings);
-  if (folder !== undefined) return `${resolve(folder)}  (embedded PostgreSQL)`;
-  if (settings.database.value === "memory:") return "in memory  (embedded PostgreSQL)";
-  return `${maskUrl(settings.database.value ?? "")}  (schema ${settings.schema.value})`;
+  if (folder !== undefined) return resolve(folder);
+  return settings.database.value === "memory:" ? "in memory" : maskUrl(settings.database.value ?? "");
 }
 
 function waysToEnqueue(settings: Settings, server: HttpServer): string[] {

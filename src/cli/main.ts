@@ -46,4 +46,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+// A terminal that was closed must not keep a worker from stopping cleanly.
+process.stderr.on("error", () => {});
+
 await main(process.argv.slice(2));

@@ -1,8 +1,8 @@
-// SIGINT and SIGTERM. The first asks for a clean stop; the second ends the process now, whatever it is doing: the jobs
+// SIGINT, SIGTERM and SIGHUP (the terminal was closed). The first asks for a clean stop; the second ends the process now, whatever it is doing: the jobs
 // it ran are recovered as after a crash.
 import { EXIT } from "./exit-codes.ts";
 
-export type StopSignal = "SIGINT" | "SIGTERM";
+export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 export interface Signals {
   /** Resolves at the first one. */
@@ -17,7 +17,7 @@ export function watchSignals(onSecond: (signal: StopSignal) => void): Signals {
   let firstAt: number | undefined;
   let resolve: (signal: StopSignal) => void;
   const first = new Promise<StopSignal>((done) => (resolve = done));
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     process.on(signal, () => {
       const now = performance.now();
       if (firstAt === undefined) {

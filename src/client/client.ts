@@ -16,7 +16,7 @@ import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
 import { type Enqueued, type EnqueueOptions, type EnqueueRow, makeEnqueuer } from "./enqueue.ts";
 import { type Jobs, makeJobs } from "./jobs.ts";
-import type { Transaction } from "./transaction.ts";
+import type { Transaction } from "../job/caller-transaction.ts";
 
 export interface Holdfast extends AsyncDisposable {
   readonly tier: Db["tier"];
@@ -30,7 +30,7 @@ export interface Holdfast extends AsyncDisposable {
   enqueueMany<Payload, Input, Result>(
     kind: JobKind<Payload, Input, Result>,
     rows: readonly EnqueueRow<Input>[],
-    options?: { tx?: Transaction },
+    options?: { tx?: Transaction | undefined },
   ): Promise<Enqueued[]>;
   /** Starts a worker for these kinds. Stopping it is graceful; closing the client stops it too. */
   work(kinds: readonly AnyJobKind[], options?: WorkOptions): Promise<Worker>;

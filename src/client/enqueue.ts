@@ -3,7 +3,7 @@
 //
 // No answer is answered by asking again under the same id: first for what is there already, then for the rest.
 import { codeOf, isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
-import { DatabaseUnavailable, OptionInvalid } from "../errors.ts";
+import { DatabaseUnavailable, OptionInvalid, StateConflict } from "../errors.ts";
 import { type AnyJobKind, checkAttempts, checkName, parsePayload } from "../job/define-job.ts";
 import { toStorableJson } from "../job/storable.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
@@ -13,7 +13,8 @@ import { jitter, sleep } from "../shared/sleep.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import { findExisting, type Inserted, insertJobs, type NewJob } from "../store/jobs/insert.ts";
 import type { Store } from "../store/sql.ts";
-import { fromTransaction, type Transaction } from "./transaction.ts";
+import { fromTransaction } from "../db/caller-transaction.ts";
+import type { Transaction } from "../job/caller-transaction.ts";
 
 export interface EnqueueOptions {
   /** One key is one job for the key's life, even after the job was purged. Scoped by kind. */
@@ -32,7 +33,7 @@ export interface EnqueueOptions {
   onDead?: { kind: string; payload?: unknown; queue?: string };
   headers?: Record<string, string>;
   /** Commits or rolls back with the caller's own rows. */
-  tx?: Transaction;
+  tx?: Transaction | undefined;
 }
 
 export interface Enqueued {
@@ -110,8 +111,8 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
     try {
       return (await insert([job], SOLO_LOCK_TIMEOUT_MS))[0]!;
     } catch (error) {
-      if (!isConnectionTrouble(error) && !isLockTimeout(error)) throw error;
-      throw unknownOutcome(job, error);
+      if (isLockTimeout(error)) throw lockedOutcome(job, error);
+      throw isConnectionTrouble(error) ? unknownOutcome(job, error) : error;
     }
   }
 
@@ -136,7 +137,7 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
     async enqueue(kind, payload, options) {
       const job = toNewJob(kind, payload, options, undefined);
       if (kind.schema) await checkPayload(kind, job.payload);
-      if (options.tx) return (await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!;
+      if (options.tx !== undefined) return (await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!;
       const isSpecial = job.key !== undefined || job.group !== undefined || job.coalesceKey !== undefined;
       return await (isSpecial ? special : plain).add(job);
     },
@@ -148,7 +149,7 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
         jobs.push(job);
       }
       const results: Inserted[] = [];
-      const target = tx && store.on(fromTransaction(tx));
+      const target = tx === undefined ? undefined : store.on(fromTransaction(tx));
       for (const chunk of chunks(jobs)) {
         const { first, rest } = splitRepeated(chunk);
         const byJob = new Map<NewJob, Inserted>();
@@ -230,6 +231,15 @@ function* chunks(jobs: readonly NewJob[]): Generator<NewJob[]> {
     bytes += job.payload.length + 200;
   }
   if (chunk.length > 0) yield chunk;
+}
+
+function lockedOutcome(job: NewJob, cause: unknown): StateConflict {
+  const what = job.key === undefined ? "group or coalesce key" : "key";
+  return new StateConflict(
+    `The ${what} of this ${job.kind} is held by a transaction that has not ended; the job was not stored.`,
+    "Enqueue again; and keep transactions that enqueue short.",
+    { cause },
+  );
 }
 
 const KNOWN = [

@@ -1,6 +1,6 @@
 // What a handler is given.
 import type { Duration } from "../shared/duration.ts";
-import type { Transaction } from "../client/transaction.ts";
+import type { Transaction } from "./caller-transaction.ts";
 import type { ErrorRecord } from "./outcome.ts";
 
 /** Why `job.signal` was aborted; it is the signal's `reason`, wrapped in an AbortReason error. */

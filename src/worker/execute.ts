@@ -3,7 +3,8 @@
 import { parsePayload } from "../job/define-job.ts";
 import type { Chunk, ChunkOptions, Generation, JobContext, JobLog, JobTransaction } from "../job/handler.ts";
 import { type Outcome, outcomeOf, recordError } from "../job/outcome.ts";
-import { fromTransaction, type Transaction } from "../client/transaction.ts";
+import { fromTransaction } from "../db/caller-transaction.ts";
+import type { Transaction } from "../job/caller-transaction.ts";
 import type { Store } from "../store/sql.ts";
 import { chunksOf } from "./chunks.ts";
 import { completeIn, fenced, fenceOther, openGeneration, readCheckpoint, runStep, saveCheckpoint } from "./fenced.ts";

@@ -3,46 +3,19 @@
 //
 // The statements that run here take one text parameter, used once: that is what all of them hand on unchanged.
 // What is no transaction (a pool, a database handle) is refused: the job would be committed on its own.
-import type { QueryResult, Queryable } from "../db/db.ts";
-import { codeOf } from "../db/retryable.ts";
+import type {
+  DrizzleSql,
+  DrizzleTransaction,
+  KnexTransaction,
+  KyselyTransaction,
+  PostgresJsTransaction,
+  PrismaTransaction,
+  QueryTransaction,
+  Transaction,
+} from "../job/caller-transaction.ts";
+import type { QueryResult, Queryable } from "./db.ts";
+import { codeOf } from "./retryable.ts";
 import { OptionInvalid } from "../errors.ts";
-
-/** `pg` client or pool client, PGlite's transaction, TypeORM's manager, anything with `query(text, values)`. */
-export interface QueryTransaction {
-  query(text: string, values?: unknown[]): PromiseLike<{ rows: unknown[] } | unknown[]>;
-  /** A `pg` Pool has this, and is no transaction: each of its queries may run on another connection. */
-  readonly totalCount?: never;
-}
-/** postgres.js: the `sql` of `sql.begin(async (sql) => …)`. */
-export interface PostgresJsTransaction {
-  unsafe(text: string, values?: unknown[]): PromiseLike<unknown>;
-}
-/** Knex: the `trx` of `knex.transaction(async (trx) => …)`. */
-export interface KnexTransaction {
-  raw(text: string, bindings?: unknown[]): PromiseLike<unknown>;
-}
-/** Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. */
-export interface KyselyTransaction {
-  executeQuery(compiled: unknown): PromiseLike<{ rows: unknown[] }>;
-}
-/** Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
-export interface PrismaTransaction {
-  $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
-  $executeRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>;
-}
-/** Drizzle: the `tx` of `db.transaction(async (tx) => …)`, wrapped by `fromDrizzle(tx, sql)`. */
-export interface DrizzleTransaction {
-  execute(query: unknown): PromiseLike<unknown>;
-}
-/** The `sql` tag of drizzle-orm. */
-export interface DrizzleSql {
-  (strings: TemplateStringsArray, ...values: unknown[]): unknown;
-  raw(text: string): unknown;
-  param(value: unknown): unknown;
-}
-
-export type Transaction =
-  QueryTransaction | PostgresJsTransaction | KnexTransaction | KyselyTransaction | PrismaTransaction;
 
 export function fromTransaction(tx: Transaction): Queryable {
   const run = runnerOf(tx);
