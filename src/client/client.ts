@@ -4,6 +4,7 @@ import type { Db } from "../db/db.ts";
 import { Closed, KindUnknown, OptionInvalid } from "../errors.ts";
 import { makeJanitor } from "../janitor/janitor.ts";
 import type { AnyJobKind, JobKind } from "../job/define-job.ts";
+import { kindWarnings } from "../job/warnings.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
@@ -139,6 +140,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       if (twice !== undefined) {
         throw new OptionInvalid(`work() got the kind "${twice}" twice.`, "Give each kind once.");
       }
+      for (const { code, message } of kindWarnings(kinds)) options.log.warn(message, { code });
       await startJanitor();
       // A database that refuses LISTEN (a pooler, a missing right) is no reason not to work.
       wakeUps.listen().catch(trouble("listen"));

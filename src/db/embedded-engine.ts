@@ -6,9 +6,10 @@
 // What PGlite 0.5 does not have: nothing can interrupt a statement (statement_timeout, lock_timeout and
 // pg_cancel_backend have no effect), and a FATAL timeout (idle_in_transaction_session_timeout, transaction_timeout)
 // ends the engine: do not set them here.
-import { readFile } from "node:fs/promises";
-import { PGlite } from "@electric-sql/pglite";
+import { readFile, rename, writeFile } from "node:fs/promises";
+import { PGlite, type PGliteOptions } from "@electric-sql/pglite";
 import { NodeFS } from "@electric-sql/pglite/nodefs";
+import { unpackSeed } from "./embedded-seed.ts";
 
 /** PGlite's own: a longjmp of PostgreSQL, that is an ordinary ERROR on its way to the main loop. */
 const LONGJMP = 100;
@@ -26,20 +27,40 @@ export class Engine {
     guard(pglite, said);
   }
 
-  /** `pgdata` null: in memory. One that is empty or missing is initialised, from the file `seed` if there is one. */
-  static async open(pgdata: string | null, seed: string | null): Promise<Engine> {
+  /** Makes a database in an empty or missing folder. */
+  static async initialise(pgdata: string, seed: string | null): Promise<void> {
+    if (seed !== null) unpackSeed(seed, pgdata);
+    else await (await Engine.open(pgdata)).close();
+  }
+
+  /** Nobody ever sees half of it. */
+  static async writeSeed(path: string): Promise<void> {
+    const engine = await Engine.openInMemory(null);
+    await engine.#pglite.exec("checkpoint");
+    const seed = await engine.#pglite.dumpDataDir("gzip");
+    await engine.close();
+    await writeFile(`${path}.${process.pid}`, new Uint8Array(await seed.arrayBuffer()));
+    await rename(`${path}.${process.pid}`, path);
+  }
+
+  static open(pgdata: string): Promise<Engine> {
+    return Engine.#start({ fs: new NodeFS(pgdata) });
+  }
+
+  static async openInMemory(seed: string | null): Promise<Engine> {
+    if (seed === null) return Engine.#start({});
+    return Engine.#start({ loadDataDir: new Blob([await readFile(seed)], { type: "application/x-gzip" }) });
+  }
+
+  static async #start(options: PGliteOptions): Promise<Engine> {
     const said: string[] = [];
     const onStderr = (line: string): boolean => {
       if (/FATAL|PANIC/.test(line) && said.push(line.replace(/^.*?(?=FATAL|PANIC)/, "")) > 3) said.shift();
       return false;
     };
     try {
-      const pglite = await PGlite.create({
-        ...(pgdata !== null && { fs: new NodeFS(pgdata) }),
-        ...(seed !== null && { loadDataDir: new Blob([await readFile(seed)], { type: "application/x-gzip" }) }),
-        startParams: [...PGlite.defaultStartParams, ...SETTINGS],
-        onStderr,
-      });
+      const startParams = [...PGlite.defaultStartParams, ...SETTINGS];
+      const pglite = await PGlite.create({ ...options, startParams, onStderr });
       return new Engine(pglite, said);
     } catch (error) {
       throw new Error(whatWasSaid(said, error), { cause: error });
@@ -53,12 +74,6 @@ export class Engine {
     const reply = this.#reply.slice(0, this.#size);
     if (this.#reply.length > SMALL_REPLY * 16) this.#reply = new Uint8Array(SMALL_REPLY);
     return reply;
-  }
-
-  /** A seed of this database. */
-  async dump(): Promise<Uint8Array> {
-    await this.#pglite.exec("checkpoint");
-    return new Uint8Array(await (await this.#pglite.dumpDataDir("gzip")).arrayBuffer());
   }
 
   /** With a checkpoint: the next start needs no recovery. */

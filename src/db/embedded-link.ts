@@ -10,7 +10,8 @@ import type { Engine } from "./embedded-engine.ts";
 
 export type Order =
   | { do: "initialise"; pgdata: string; seed: string | null }
-  | { do: "open"; pgdata: string | null; seed: string | null }
+  | { do: "open"; pgdata: string }
+  | { do: "openInMemory"; seed: string | null }
   | { do: "close" };
 export interface Answer {
   failed: string | null;
@@ -40,6 +41,8 @@ export interface LinkOptions {
 }
 
 const THREAD = new URL("./embedded-thread.js", import.meta.url);
+/** Address space, used only if needed. With less, V8's limit comes before PostgreSQL's, and what is an error ends it. */
+const STACK_MB = 256;
 
 export async function startLink({ thread = THREAD, onTrouble }: LinkOptions): Promise<Link> {
   if (thread === null) return new LocalLink();
@@ -67,7 +70,7 @@ class ThreadLink implements Link {
   #closing = false;
 
   private constructor(file: URL) {
-    this.#worker = new Worker(file, { name: "holdfast-embedded" });
+    this.#worker = new Worker(file, { name: "holdfast-embedded", resourceLimits: { stackSizeMb: STACK_MB } });
     this.#worker.on("message", (message: Answer | Uint8Array) => {
       if (message instanceof Uint8Array) this.onReply(message);
       else this.#waiting?.resolve(message);
@@ -94,11 +97,11 @@ class ThreadLink implements Link {
   }
 
   open(pgdata: string): Promise<void> {
-    return this.#obey({ do: "open", pgdata, seed: null });
+    return this.#obey({ do: "open", pgdata });
   }
 
   openInMemory(seed: string | null): Promise<void> {
-    return this.#obey({ do: "open", pgdata: null, seed });
+    return this.#obey({ do: "openInMemory", seed });
   }
 
   send(message: Uint8Array<ArrayBuffer>): void {
@@ -144,16 +147,15 @@ class LocalLink implements Link {
   #engine: Engine | null = null;
 
   async initialise(pgdata: string, seed: string | null): Promise<void> {
-    await this.#start(pgdata, seed);
-    await this.close();
+    await (await loadEngine()).initialise(pgdata, seed);
   }
 
   async open(pgdata: string): Promise<void> {
-    await this.#start(pgdata, null);
+    this.#engine = await (await loadEngine()).open(pgdata);
   }
 
   async openInMemory(seed: string | null): Promise<void> {
-    await this.#start(null, seed);
+    this.#engine = await (await loadEngine()).openInMemory(seed);
   }
 
   send(message: Uint8Array): void {
@@ -184,11 +186,11 @@ class LocalLink implements Link {
     await engine?.close().catch(() => {});
     return true;
   }
+}
 
-  async #start(pgdata: string | null, seed: string | null): Promise<void> {
-    const { Engine } = await import("./embedded-engine.ts");
-    this.#engine = await Engine.open(pgdata, seed);
-  }
+/** Only where it runs: PGlite is large. */
+async function loadEngine(): Promise<typeof Engine> {
+  return (await import("./embedded-engine.ts")).Engine;
 }
 
 /** Whether it is over, well or badly, by then. */

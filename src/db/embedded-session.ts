@@ -4,7 +4,7 @@
 // Promises: statements run in the order they were given; several may be on their way at once, and what is given while
 // the engine works travels together in the next message; when the session ends every statement on its way fails with
 // the reason; a statement that goes on after its time is told to onStuck.
-import { Client, DatabaseError, Query, type QueryConfig, type QueryResult, type ResultBuilder } from "pg";
+import { Client, DatabaseError, Query, type QueryResult, type ResultBuilder } from "pg";
 import { OptionInvalid } from "../errors.ts";
 import type { Deadline } from "./embedded-deadline.ts";
 import type { Link } from "./embedded-link.ts";
@@ -74,13 +74,12 @@ export class Session {
       const hint = "Send the values as one array or as JSON, or in several statements.";
       throw new OptionInvalid(`A statement has ${values.length} values; PostgreSQL takes ${MOST_VALUES}.`, hint);
     }
-    // Without values pg would choose the protocol that takes several statements.
-    return this.#submit<Row>(deadline, { text, values: [...values], queryMode: "extended" });
+    return this.#submit<Row>(deadline, text, [...values]);
   }
 
   /** Several statements in one text. */
   async runScript(deadline: Deadline, text: string): Promise<Ran<unknown>> {
-    return this.#submit(deadline, { text });
+    return this.#submit(deadline, text, null);
   }
 
   end(reason: Error): void {
@@ -89,9 +88,9 @@ export class Session {
     this.#stopWatching();
   }
 
-  async #submit<Row>(deadline: Deadline, config: QueryConfig & { queryMode?: "extended" }): Promise<Ran<Row>> {
+  async #submit<Row>(deadline: Deadline, text: string, values: unknown[] | null): Promise<Ran<Row>> {
     try {
-      return await this.#send<Row>(deadline, config);
+      return await this.#send<Row>(deadline, text, values);
     } catch (error) {
       if (this.ended) throw this.ended;
       // Its stack would begin at the reply; the caller's says more.
@@ -100,14 +99,14 @@ export class Session {
     }
   }
 
-  #send<Row>(deadline: Deadline, config: QueryConfig): Promise<Ran<Row>> {
+  #send<Row>(deadline: Deadline, text: string, values: unknown[] | null): Promise<Ran<Row>> {
     if (this.ended) return Promise.reject(this.ended);
     deadline.expired.catch(() => this.#startWatching());
     const onItsWay: OnItsWay = { deadline, firstSince: performance.now() };
     this.#onTheirWay.push(onItsWay);
     return new Promise((resolve, reject) => {
       // pg calls it a second time in some failures.
-      const answered = (error: Error | null | undefined, result: ResultBuilder | ResultBuilder[]): void => {
+      const answered: Answered = (error, result) => {
         this.#arrived(onItsWay);
         if (error) {
           reject(error);
@@ -118,7 +117,7 @@ export class Session {
         const status = this.#client.getTransactionStatus() ?? "I";
         resolve({ rows: last?.rows ?? [], rowCount: last?.rowCount ?? 0, command: last?.command ?? "", status });
       };
-      this.#client.query(new Query(config, answered));
+      this.#client.query(makeQuery(text, values, answered));
     });
   }
 
@@ -145,4 +144,13 @@ export class Session {
     if (this.#watch) clearInterval(this.#watch);
     this.#watch = null;
   }
+}
+
+type Answered = (error: Error | null | undefined, result: ResultBuilder | ResultBuilder[]) => void;
+
+/** With values, even if there are none, one statement. Left to itself pg would take several when there are none. */
+function makeQuery(text: string, values: unknown[] | null, answered: Answered): Query {
+  if (values === null) return new Query(text, answered);
+  if (values.length > 0) return new Query(text, values, answered);
+  return Object.assign(new Query(text, answered), { queryMode: "extended" });
 }

@@ -9,15 +9,10 @@ const port = parentPort;
 let engine: Engine | null = null;
 
 async function obey(order: Order): Promise<void> {
-  if (order.do === "close") {
-    await engine?.close();
-    return;
-  }
-  engine = await Engine.open(order.pgdata, order.seed);
-  if (order.do === "initialise") {
-    await engine.close();
-    engine = null;
-  }
+  if (order.do === "close") await engine?.close();
+  else if (order.do === "initialise") await Engine.initialise(order.pgdata, order.seed);
+  else if (order.do === "open") engine = await Engine.open(order.pgdata);
+  else engine = await Engine.openInMemory(order.seed);
 }
 
 function textOf(error: unknown): string {

@@ -23,8 +23,8 @@ export class Transaction implements Queryable {
   readonly #release: () => void;
   readonly #abandoned: Promise<never>;
   #abandon: (reason: Error) => void = () => {};
-  /** Why no more statements are taken. */
-  #refusal: Error | null = null;
+  /** Why no more statements are taken. Made when asked for: an error costs more than a statement. */
+  #refusal: (() => Error) | null = null;
   /** Why PostgreSQL would answer COMMIT with a silent rollback. */
   #failure: unknown;
   #last: Promise<unknown> = Promise.resolve();
@@ -45,11 +45,11 @@ export class Transaction implements Queryable {
     try {
       const value = await Promise.race([work(), this.#abandoned]);
       await this.#quiet();
-      if (this.#refusal) throw this.#refusal;
+      if (this.#refusal) throw this.#refusal();
       await this.#commit();
       return value;
     } catch (error) {
-      this.#giveUp(new Closed("The transaction is over.", "Wait for every statement inside its callback."));
+      this.#giveUp(isOver);
       throw error;
     } finally {
       this.open = false;
@@ -58,14 +58,14 @@ export class Transaction implements Queryable {
   }
 
   async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>> {
-    if (this.#refusal) throw this.#refusal;
+    if (this.#refusal) throw this.#refusal();
     const answer = this.#statement<Row>(text, values);
     this.#last = answer.catch(() => {});
     const { rows, rowCount, status } = await answer;
     if (status !== "I") return { rows, rowCount };
     const hint = "Let the callback return to commit, or throw to roll back.";
     const error = new OptionInvalid("The statement ended the transaction that it was part of.", hint);
-    this.#giveUp(error);
+    this.#giveUp(() => error);
     throw error;
   }
 
@@ -77,7 +77,7 @@ export class Transaction implements Queryable {
       return await Promise.race([this.#session.run<Row>(deadline, text, values), deadline.expired]);
     } catch (error) {
       if (codeOf(error) !== IN_FAILED_TRANSACTION) this.#failure = error;
-      if (error instanceof DatabaseUnavailable) this.#giveUp(error);
+      if (error instanceof DatabaseUnavailable) this.#giveUp(() => error);
       throw error;
     } finally {
       deadline.clear();
@@ -91,8 +91,8 @@ export class Transaction implements Queryable {
     this.#idle = setTimeout(() => {
       const message = `A transaction was rolled back: its code sent nothing for ${formatDuration(this.#limits.idleMs)}.`;
       const error = new DatabaseUnavailable(message, "Keep waiting for other things out of transactions.");
-      this.#giveUp(error);
-      this.#abandon(this.#refusal ?? error);
+      this.#giveUp(() => error);
+      this.#abandon(this.#refusal?.() ?? error);
     }, this.#limits.idleMs);
   }
 
@@ -108,7 +108,7 @@ export class Transaction implements Queryable {
   async #commit(): Promise<void> {
     this.open = false;
     clearTimeout(this.#idle);
-    this.#refusal = new Closed("The transaction is over.", "Wait for every statement inside its callback.");
+    this.#refusal = isOver;
     const deadline = new Deadline(this.#limits.timeoutMs, "committing");
     const committing = this.#session.run(deadline, "commit");
     committing.then(this.#release, this.#release);
@@ -121,7 +121,7 @@ export class Transaction implements Queryable {
   }
 
   /** Rolls back, unless that or a COMMIT was sent already. */
-  #giveUp(reason: Error): void {
+  #giveUp(reason: () => Error): void {
     if (this.#refusal) return;
     this.#refusal = reason;
     const deadline = new Deadline(this.#limits.timeoutMs, "in transaction");
@@ -131,4 +131,8 @@ export class Transaction implements Queryable {
     };
     this.#session.run(deadline, "rollback").then(over, over);
   }
+}
+
+function isOver(): Closed {
+  return new Closed("The transaction is over.", "Wait for every statement inside its callback.");
 }

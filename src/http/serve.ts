@@ -2,7 +2,7 @@
 // off; close() takes no new requests, lets those under way finish, and does not wait for ever.
 import { lookup } from "node:dns/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { hostname } from "node:os";
 import { getRequestListener } from "@hono/node-server";
 import { OptionInvalid } from "../errors.ts";
@@ -56,6 +56,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     },
     toNodeHandler(handler),
   );
+  const closeServer = prepareClose(server);
   await listen(server, host, address, port);
   const at = server.address();
   const boundPort = typeof at === "object" && at !== null ? at.port : port;
@@ -65,7 +66,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     host,
     port: boundPort,
     isOpen,
-    close: () => close(server),
+    close: closeServer,
   };
 }
 
@@ -140,13 +141,30 @@ function whyNot(error: NodeJS.ErrnoException, host: string, port: number): Error
   }
 }
 
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS);
-    server.close(() => {
-      clearTimeout(timer);
-      resolve();
-    });
-    server.closeIdleConnections();
+/** Connections with a request under way end with its answer; all others, also those that never said a word, at once. */
+function prepareClose(server: Server): () => Promise<void> {
+  const sockets = new Set<Socket>();
+  const busy = new Set<Socket>();
+  let closing: Promise<void> | undefined;
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket);
+    socket.once("close", () => sockets.delete(socket));
   });
+  server.on("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
+    busy.add(socket);
+    response.once("close", () => {
+      busy.delete(socket);
+      if (closing) socket.destroySoon();
+    });
+  });
+  const close = (): Promise<void> =>
+    new Promise((resolve) => {
+      const timer = setTimeout(() => server.closeAllConnections(), CLOSE_WITHIN_MS);
+      server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      for (const socket of sockets) if (!busy.has(socket)) socket.destroy();
+    });
+  return () => (closing ??= close());
 }

@@ -17,6 +17,8 @@ export interface JobOptions<Payload, Input, Result> {
   lease?: Duration;
   /** The wall clock for a handler that is alive but stuck. */
   timeout?: Duration;
+  /** The longest single call of the handler; what `job.chunks` gives a `chunk.call` unless told otherwise. */
+  callTimeout?: Duration;
   /** How long a finished job stays readable. */
   keepDone?: Duration | "forever";
   /** How long the ledger remembers this kind's keys. */
@@ -31,6 +33,8 @@ export interface JobKind<Payload = unknown, Input = Payload, Result = unknown> {
   readonly attempts: number;
   readonly leaseMs: number;
   readonly timeoutMs: number;
+  /** undefined: not declared. */
+  readonly callTimeoutMs: number | undefined;
   readonly keepDoneMs: number | null;
   readonly keepKeysMs: number | null;
   readonly retryPolicy: RetryPolicy;
@@ -63,7 +67,18 @@ export function checkAttempts(what: string, value: unknown): number {
   return value as number;
 }
 
-const KNOWN = ["schema", "queue", "attempts", "backoff", "lease", "timeout", "keepDone", "keepKeys", "run"];
+const KNOWN = [
+  "schema",
+  "queue",
+  "attempts",
+  "backoff",
+  "lease",
+  "timeout",
+  "callTimeout",
+  "keepDone",
+  "keepKeys",
+  "run",
+];
 
 export function defineJob<Payload = unknown, Input = Payload, Result = unknown>(
   kind: string,
@@ -89,12 +104,18 @@ export function defineJob<Payload = unknown, Input = Payload, Result = unknown>(
   if (timeoutMs < 1) {
     throw new OptionInvalid(`${at("timeout")} is ${String(options.timeout)}.`, "Give the handler some time.");
   }
+  const callTimeoutMs =
+    options.callTimeout === undefined ? undefined : durationMs(at("callTimeout"), options.callTimeout);
+  if (callTimeoutMs !== undefined && callTimeoutMs < 1) {
+    throw new OptionInvalid(`${at("callTimeout")} is ${String(options.callTimeout)}.`, "Give the call some time.");
+  }
   return Object.freeze({
     kind,
     queue: checkName(at("queue"), options.queue ?? "default"),
     attempts: checkAttempts(at("attempts"), options.attempts ?? 5),
     leaseMs,
     timeoutMs,
+    callTimeoutMs,
     keepDoneMs: retentionMs(at("keepDone"), options.keepDone ?? "168h"),
     keepKeysMs: retentionMs(at("keepKeys"), options.keepKeys ?? "30d"),
     retryPolicy: makeRetryPolicy(at("backoff"), options.backoff ?? DEFAULT_BACKOFF),

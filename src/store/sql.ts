@@ -40,6 +40,8 @@ export interface RoutineInput {
   /** Runs before the statement, for settings of its transaction. */
   first?: string;
   body: string;
+  /** Another way to the same answer, taken while a condition holds. */
+  instead?: { when: string; first: string; body: string };
 }
 
 const PINNED = [
@@ -51,14 +53,16 @@ const PINNED = [
   "search_path = pg_catalog",
 ];
 
-export function routine({ name, takes, gives, first = "", body }: RoutineInput): Routine {
+export function routine({ name, takes, gives, first = "", body, instead }: RoutineInput): Routine {
   const returns = gives === "void" ? "void" : gives === "count" ? "bigint" : `table (${gives})`;
   const work =
     gives === "void"
       ? `${body};`
       : gives === "count"
         ? `${body}; get diagnostics changed = row_count; return changed;`
-        : `return query ${body};`;
+        : instead
+          ? `if ${instead.when} then ${instead.first} return query ${instead.body}; else return query ${body}; end if;`
+          : `return query ${body};`;
   const declared = gives === "count" ? "declare changed bigint;" : "";
   const text = `(${takes.join(", ")}) returns ${returns} language plpgsql
 ${PINNED.map((setting) => `set ${setting}`).join(" ")}

@@ -7,20 +7,16 @@
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { openPostgres } from "../db/postgres.ts";
 import type { ErrorRecord } from "../job/outcome.ts";
-import type { LeaseId } from "../store/jobs/beat.ts";
 import { claimedByToken } from "../store/jobs/claim.ts";
 import { settleRuns } from "../store/jobs/settle.ts";
 import { makeStore } from "../store/sql.ts";
-import { clockMs, makeBeater } from "./beater.ts";
+import { clockMs, startBeats } from "./beater.ts";
+import { readBoard } from "./lease-board.ts";
 import type { FromMain, FromThread, ThreadInput, ThreadKind } from "./thread-beater.ts";
 
 /** How long the main thread may be late beyond a timeout before it is taken for hung. */
 const MARGIN_MS = 2_000;
 const WATCH_MS = 500;
-
-interface Watched extends LeaseId {
-  heldAt: number;
-}
 
 export type HungHook = (what: { jobs: { id: string; kind: string }[]; silentForMs: number }) => unknown;
 
@@ -31,21 +27,20 @@ async function main(input: ThreadInput): Promise<void> {
   const db = await openPostgres({ ...input.connection, poolSize: 2, onTrouble: trouble });
   const store = makeStore(db, input.schema);
   const kinds = new Map(input.kinds.map((kind) => [kind.kind, kind]));
-  const beater = makeBeater({
-    store,
-    onBeat: (results, sentAt) => say({ type: "beat", results, sentAt }),
-    onTrouble: trouble,
-  });
-  const held = new Map<string, Watched>();
-  const life = new BigInt64Array(input.life);
+  const board = readBoard(input.board);
   let isHung = false;
+  const beats = startBeats(
+    { store, onBeat: (results, sentAt) => say({ type: "beat", results, sentAt }), onTrouble: trouble },
+    // A process whose main thread hangs gets no more beats: its other jobs must move on.
+    { ...board, held: () => (isHung ? [] : board.held()) },
+  );
 
-  const silentForMs = (): number => clockMs() - Number(Atomics.load(life, 0)) / 1e6;
+  const silentForMs = (): number => clockMs() - board.lifeMs();
 
   async function watch(): Promise<void> {
     if (isHung || silentForMs() < MARGIN_MS) return;
     const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
-    for (const lease of held.values()) {
+    for (const lease of board.held()) {
       if (clockMs() - lease.heldAt < shortest + MARGIN_MS) continue;
       const overdue = (await claimedByToken(store, lease.token)).filter(
         (job) => clockMs() - lease.heldAt > kinds.get(job.kind)!.timeoutMs + MARGIN_MS,
@@ -64,7 +59,6 @@ async function main(input: ThreadInput): Promise<void> {
           group: job.group_key,
         })),
       ).catch(trouble);
-      for (const other of held.values()) beater.drop(other, false);
       const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
       const jobs = overdue.map(({ id, kind }) => ({ id, kind }));
       say({ type: "hung", jobs });
@@ -75,24 +69,16 @@ async function main(input: ThreadInput): Promise<void> {
   const watching = setInterval(() => void watch().catch(trouble), WATCH_MS);
 
   parentPort?.on("message", (message: FromMain) => {
-    switch (message.type) {
-      case "hold":
-        held.set(`${message.lease.token}/${message.lease.leaseMs}`, { ...message.lease, heldAt: clockMs() });
-        return beater.hold(message.lease);
-      case "drop":
-        held.delete(`${message.lease.token}/${message.lease.leaseMs}`);
-        return beater.drop(message.lease, message.removeRow);
-      case "stop":
-        clearInterval(watching);
-        return void beater
-          .stop()
-          .then(() => db.close())
-          .catch(trouble)
-          .finally(() => {
-            say({ type: "stopped" });
-            parentPort?.close();
-          });
-    }
+    if (message.type === "wake") return beats.wake();
+    clearInterval(watching);
+    void beats
+      .stop()
+      .then(() => db.close())
+      .catch(trouble)
+      .finally(() => {
+        say({ type: "stopped" });
+        parentPort?.close();
+      });
   });
   say({ type: "ready" });
 }

@@ -1,4 +1,4 @@
-// Sends the beats: one statement for all leases it was told of, at a third of the shortest. It runs in a thread of its own
+// Sends the beats: one statement for all leases it is shown, at a third of the shortest. It runs in a thread of its own
 // where it can (beat-thread.ts), so that a blocked event loop does not stop it, and in the main thread otherwise.
 //
 // It knows leases, not runs. A beat that fails is reported and tried again soon; what it means is for the lease keeper.
@@ -6,6 +6,7 @@ import { jitter, makeAlarm } from "../shared/sleep.ts";
 import { beatIfHeld, type BeatResult, type LeaseId } from "../store/jobs/beat.ts";
 import type { Store } from "../store/sql.ts";
 
+/** What the lease keeper asks for. */
 export interface Beater {
   hold(lease: LeaseId): void;
   /** `removeRow`: all its jobs are settled, and its row goes with the next beat. */
@@ -14,9 +15,22 @@ export interface Beater {
   stop(): Promise<void>;
 }
 
-export interface BeaterInput {
+/** Where the leases are written down. */
+export interface LeaseSource {
+  held(): LeaseId[];
+  finished(): { lease: LeaseId; forget(): void }[];
+  /** What is held may change without a wake-up as long as no lease is shorter than this; 0: wake us. */
+  expect(shortestLeaseMs: number): void;
+}
+
+export interface BeatLoop {
+  wake(): void;
+  stop(): Promise<void>;
+}
+
+export interface BeatLoopInput {
   store: Store;
-  /** `sentAt`: monotonic milliseconds of `clockMs`. */
+  /** `sentAt`: milliseconds of `clockMs`. */
   onBeat(results: BeatResult[], sentAt: number): void;
   onTrouble(error: unknown): void;
 }
@@ -27,74 +41,80 @@ export const clockMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 const REMOVE_AFTER_MS = 1_000;
 const LONGEST_BEAT_MS = 10_000;
 
-export function makeBeater({ store, onBeat, onTrouble }: BeaterInput): Beater {
-  const leases = new Map<string, LeaseId>();
-  let gone: LeaseId[] = [];
+export function startBeats({ store, onBeat, onTrouble }: BeatLoopInput, source: LeaseSource): BeatLoop {
   const alarm = makeAlarm();
   let stopping = false;
-  let nextAt = Infinity;
+  let beatAt = -Infinity;
 
-  const idOf = (lease: LeaseId): string => `${lease.token}/${lease.leaseMs}`;
-
-  function beatEvery(): number {
-    let shortest = Infinity;
-    for (const lease of leases.values()) shortest = Math.min(shortest, lease.leaseMs);
-    return Math.min(shortest / 3, LONGEST_BEAT_MS);
-  }
-
-  function beatWithin(ms: number): void {
-    const due = clockMs() + ms;
-    if (due >= nextAt) return;
-    nextAt = due;
-    alarm.ring();
-  }
-
-  async function beat(): Promise<void> {
-    const held = [...leases.values()];
-    const finished = gone;
-    gone = [];
+  async function beat(held: readonly LeaseId[], everyMs: number): Promise<void> {
+    const finished = source.finished();
     if (held.length === 0 && finished.length === 0) return;
     const sentAt = clockMs();
     try {
       // A beat that hangs must not eat the time of the next one.
-      onBeat(await beatIfHeld(store, held, finished, Math.max(200, Math.min(beatEvery(), 5_000))), sentAt);
+      const timeoutMs = Math.max(200, Math.min(everyMs, 5_000));
+      const gone = finished.map(({ lease }) => lease);
+      const results = await beatIfHeld(store, held, gone, timeoutMs);
+      for (const { forget } of finished) forget();
+      onBeat(results, sentAt);
     } catch (error) {
-      gone.push(...finished);
       onTrouble(error);
     }
   }
 
   async function run(): Promise<void> {
     while (!stopping) {
-      const waitMs = nextAt - clockMs();
+      const held = source.held();
+      const isEmpty = held.length === 0;
+      const shortest = isEmpty ? 0 : Math.min(...held.map((lease) => lease.leaseMs));
+      source.expect(shortest);
+      const everyMs = isEmpty ? REMOVE_AFTER_MS : Math.min(shortest / 3, LONGEST_BEAT_MS);
+      const waitMs = beatAt + everyMs - clockMs();
       if (waitMs <= 0) {
-        nextAt = Infinity;
-        await beat();
-        if (leases.size > 0) beatWithin(jitter(beatEvery()));
-        else if (gone.length > 0) beatWithin(REMOVE_AFTER_MS);
+        beatAt = clockMs();
+        await beat(held, everyMs);
+      } else if (isEmpty && source.finished().length === 0) {
+        await alarm.wait(60_000);
+        // The first beat after a rest comes after a share of the lease, like any other.
+        beatAt = clockMs();
       } else {
-        await alarm.wait(Math.min(waitMs, 60_000));
+        await alarm.wait(jitter(waitMs));
       }
     }
-    if (gone.length > 0) await beat();
+    if (source.finished().length > 0) await beat([], REMOVE_AFTER_MS);
   }
   const running = run();
 
   return {
-    hold(lease) {
-      leases.set(idOf(lease), { token: lease.token, leaseMs: lease.leaseMs });
-      beatWithin(jitter(lease.leaseMs / 3));
-    },
-    drop(lease, removeRow) {
-      leases.delete(idOf(lease));
-      if (!removeRow) return;
-      gone.push({ token: lease.token, leaseMs: lease.leaseMs });
-      beatWithin(REMOVE_AFTER_MS);
-    },
+    wake: () => alarm.ring(),
     async stop() {
       stopping = true;
       alarm.ring();
       await running;
     },
+  };
+}
+
+/** Beats from the thread that holds the leases. */
+export function makeBeater(input: BeatLoopInput): Beater {
+  const leases = new Map<string, LeaseId>();
+  const gone = new Map<string, LeaseId>();
+  let expected = 0;
+  const idOf = (lease: LeaseId): string => `${lease.token}/${lease.leaseMs}`;
+  const loop = startBeats(input, {
+    held: () => [...leases.values()],
+    finished: () => [...gone].map(([id, lease]) => ({ lease, forget: () => void gone.delete(id) })),
+    expect: (shortestLeaseMs) => (expected = shortestLeaseMs),
+  });
+  return {
+    hold({ token, leaseMs }) {
+      leases.set(idOf({ token, leaseMs }), { token, leaseMs });
+      if (expected === 0 || leaseMs < expected) loop.wake();
+    },
+    drop({ token, leaseMs }, removeRow) {
+      leases.delete(idOf({ token, leaseMs }));
+      if (removeRow) gone.set(idOf({ token, leaseMs }), { token, leaseMs });
+    },
+    stop: () => loop.stop(),
   };
 }

@@ -27,6 +27,8 @@ interface ChunksNote {
   size: number;
 }
 
+type ChunkState = "open" | "saving" | "saved" | "too-slow";
+
 const GROW_AFTER = 4;
 const MAX_SIZE = 100_000;
 
@@ -46,7 +48,9 @@ export async function* chunksOf<Item>(
     );
   }
   const timeoutMs =
-    options.callTimeout === undefined ? undefined : durationMs(`chunks("${name}").callTimeout`, options.callTimeout);
+    options.callTimeout === undefined
+      ? run.kind.callTimeoutMs
+      : durationMs(`chunks("${name}").callTimeout`, options.callTimeout);
   const all = [...list];
   const version = payloadVersion(run);
   const fingerprint = options.key ? "keys" : fingerprintOf(all);
@@ -68,7 +72,15 @@ export async function* chunksOf<Item>(
     signalOf(run).throwIfAborted();
     const end = Math.min(place + size, items.length);
     const part = items.slice(place, end);
-    let state: "open" | "saved" | "too-slow" = "open";
+    let state: ChunkState = "open";
+    /** A save failed, perhaps after its commit. */
+    let isUnsure = false;
+
+    const isSavedAlready = async (txStore: Store): Promise<boolean> => {
+      const now = (await readNote<ChunksNote>(txStore, run.job.id, "chunks", name))?.value;
+      if (now?.version !== version || now.fingerprint !== fingerprint) return false;
+      return open ? (await savedKeys(txStore, run.job.id, name)).has(open[place]!.key) : now.done >= end;
+    };
 
     const chunk: Chunk<Item> = {
       items: part,
@@ -82,11 +94,21 @@ export async function* chunksOf<Item>(
           throw new Error(`One item of chunks("${name}") took longer than its call timeout of ${timeoutMs} ms.`);
         }
         state = "too-slow";
+        size = Math.max(1, Math.floor(part.length / 2));
+        good = 0;
+        // Kept at once: if this attempt ends here, the next one must not start with the same size.
+        await keepSize(store, run, name, { version, fingerprint, done: open ? 0 : place, size }, isFresh);
+        isFresh = false;
         return undefined;
       },
       async save(work) {
-        if (state === "saved") throw new Error(`A chunk of "${name}" was saved twice.`);
+        if (state === "too-slow") {
+          throw new Error(`A chunk of "${name}" was too slow, so its work is not done: continue instead of saving it.`);
+        }
+        if (state !== "open") throw new Error(`A chunk of "${name}" was saved twice.`);
+        state = "saving";
         await fenced(store, run, async (tx, txStore) => {
+          if (isUnsure && (await isSavedAlready(txStore))) return;
           await work?.(tx);
           const done = before + end;
           if (isFresh && keyed) await clearKeys(txStore, run.job.id, name);
@@ -103,6 +125,10 @@ export async function* chunksOf<Item>(
             { id: run.job.id, token: run.token, done, total, note: cleanText(options.note ?? name, 500) },
           ]);
           await renewInside(txStore, heldRun(run));
+        }).catch((error: unknown) => {
+          state = "open";
+          isUnsure = true;
+          throw error;
         });
         isFresh = false;
         state = "saved";
@@ -111,7 +137,7 @@ export async function* chunksOf<Item>(
     yield chunk;
 
     // Read again: the consumer changed it through the methods above.
-    switch (state as "open" | "saved" | "too-slow") {
+    switch (state as ChunkState) {
       case "saved":
         place = end;
         good += 1;
@@ -121,12 +147,9 @@ export async function* chunksOf<Item>(
         }
         break;
       case "too-slow":
-        size = Math.max(1, Math.floor(part.length / 2));
-        good = 0;
-        // Kept at once: if this attempt ends here, the next one must not start with the same size.
-        await keepSize(store, run, name, { version, fingerprint, done: open ? 0 : place, size }, isFresh);
-        isFresh = false;
         break;
+      case "saving":
+        throw new Error(`A chunk of "${name}" was still being saved: wait for chunk.save().`);
       case "open":
         throw new Error(`A chunk of "${name}" was neither saved nor too slow: call chunk.save() for each one.`);
     }

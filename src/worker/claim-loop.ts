@@ -7,7 +7,7 @@
 // Suspects: while one waits, the loop stops claiming for a while so that the process can become empty, then runs it
 // alone.
 import { performance } from "node:perf_hooks";
-import { isConnectionTrouble } from "../db/retryable.ts";
+import { isConnectionTrouble, isLockTimeout } from "../db/retryable.ts";
 import { jitter, makeAlarm } from "../shared/sleep.ts";
 import { randomToken } from "../shared/uuid.ts";
 import {
@@ -62,6 +62,7 @@ const LOOK_BACK_SHARE = 0.04;
 const LOOK_BACK_LIMIT = 64;
 const MAX_NAMED = 1_000;
 const QUIET_MS = 10_000;
+const CAREFUL_MS = 5_000;
 
 export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   const { store, occupancy, onTrouble } = input;
@@ -69,7 +70,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   const leases = JSON.stringify(input.kinds.map((kind) => ({ kind: kind.kind, lease_ms: kind.leaseMs })));
   const lanes = makeLanes(kinds);
   const alarm = makeAlarm();
-  const named = new Set<string>();
+  /** Jobs behind the watermarks that we were told of, with their rank; of an unknown one it is the best. */
+  const named = new Map<string, number>();
   const unknown: { token: string; sentAt: number; alone: boolean }[] = [];
   let stopping = false;
   let loop: Promise<void> | undefined;
@@ -82,6 +84,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let quietAgainAt = 0;
   let troubleMs = 0;
   let slotsFreed = false;
+  let carefulUntil = 0;
 
   /** Sends one claim; occupancy has been told that it is on its way. */
   async function take(alone: boolean, ask: (holder: Holder) => Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
@@ -119,23 +122,40 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
 
   async function claimKnown(free: number): Promise<number> {
     const limit = Math.min(free, MAX_CLAIM);
-    if (named.size > 0) {
-      const ids = [...named].slice(0, limit);
+    const best = lanes.best();
+    // Named ones before others of their rank, and after those of a better one.
+    const ids = namedUpTo(best[0]?.rank ?? Infinity, limit);
+    if (ids.length > 0) {
       for (const id of ids) named.delete(id);
       if (!occupancy.beginClaim()) return 0;
       return (await take(false, (holder) => claimIds(store, holder, ids, kinds, limit))).length;
     }
-    const best = lanes.best();
     if (best.length === 0) return 0;
     const wakesBefore = best.map((lane) => lane.wakes);
     // Enough of each lane that the best of all are surely among them, unless there are very many.
     const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
     if (!occupancy.beginClaim()) return 0;
     const jobs = await take(false, (holder) =>
-      best.length === 1 ? claimLane(store, holder, best[0]!, limit) : claimLanes(store, holder, best, perLane, limit),
+      best.length === 1
+        ? claimLane(store, holder, best[0]!, limit, performance.now() > carefulUntil)
+        : claimLanes(store, holder, best, perLane, limit),
     );
     lanes.claimed(best, wakesBefore, jobs, limit);
     return jobs.length;
+  }
+
+  function namedUpTo(rank: number, limit: number): string[] {
+    const ids: string[] = [];
+    for (const [id, ofRank] of named) {
+      if (ofRank > rank) continue;
+      ids.push(id);
+      if (ids.length >= limit) break;
+    }
+    return ids;
+  }
+
+  function name(id: string, rank = -Infinity): void {
+    if (named.size < MAX_NAMED) named.set(id, rank);
   }
 
   async function look(now: number): Promise<void> {
@@ -153,7 +173,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     const positions = lanes.all();
     const began = performance.now();
     if (positions.length > 0) {
-      for (const id of await lookBack(store, positions, LOOK_BACK_LIMIT)) if (named.size < MAX_NAMED) named.add(id);
+      for (const { id, rank } of await lookBack(store, positions, LOOK_BACK_LIMIT)) name(id, rank);
     }
     const tookMs = performance.now() - began;
     nextLookBack = performance.now() + Math.max(jitter(LOOK_BACK_EVERY_MS), tookMs / LOOK_BACK_SHARE);
@@ -195,6 +215,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     lanes.warmDue(now);
     if (unknown.length > 0) await adopt();
     if (now >= nextLookAhead) await look(now);
+    // Before the claim: a queue that is never empty would not let us look otherwise.
+    if (now >= nextLookBack) await lookBehind();
     const free = occupancy.isTaken ? 0 : input.freeSlots();
     if (suspectWaits && free > 0 && !stopping) {
       const isQuiet = keepsQuiet(now);
@@ -204,10 +226,6 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (free > 0 && !stopping) {
       if ((await claimKnown(free)) > 0) return 0;
       if (named.size > 0 || lanes.best().length > 0) return 0;
-    }
-    if (performance.now() >= nextLookBack) {
-      await lookBehind();
-      if (named.size > 0 && free > 0) return 0;
     }
     const next = Math.min(nextLookAhead, nextLookBack, lanes.nextDueAt());
     return Math.max(1, next - performance.now());
@@ -220,9 +238,11 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
         waitMs = await turn();
         troubleMs = 0;
       } catch (error) {
-        onTrouble(error);
+        // Somebody holds a row that we tried to take without locking it first: lock and skip for a while.
+        if (isLockTimeout(error)) carefulUntil = performance.now() + CAREFUL_MS;
+        else onTrouble(error);
         troubleMs = Math.min(Math.max(50, troubleMs * 2), 2_000);
-        waitMs = jitter(troubleMs);
+        waitMs = isLockTimeout(error) ? 1 : jitter(troubleMs);
         // Whatever was due is still due, and what a failed claim had been told of may be forgotten.
         lanes.wakeAll();
       }
@@ -237,7 +257,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
         alarm.ring();
         return;
       }
-      for (const id of ids ?? []) if (named.size < MAX_NAMED) named.add(id);
+      for (const id of ids ?? []) name(id, rank);
       if (kind !== undefined) lanes.wake(kind, rank);
       else if (!ids) {
         lanes.wakeAll();

@@ -5,7 +5,8 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { BeatResult, LeaseId } from "../store/jobs/beat.ts";
-import { type Beater, type BeaterInput, clockMs, makeBeater } from "./beater.ts";
+import { type Beater, type BeatLoopInput, clockMs, makeBeater } from "./beater.ts";
+import { BOARD_BYTES, writeBoard } from "./lease-board.ts";
 
 export interface ThreadKind {
   kind: string;
@@ -20,12 +21,13 @@ export interface ThreadInput {
   kinds: ThreadKind[];
   /** A module whose default export is called in the thread when the main thread hangs. */
   hungHook: string | null;
-  /** Nanoseconds of the shared clock at the main thread's last sign of life. */
-  life: SharedArrayBuffer;
+  /** Where the main thread writes its leases and its signs of life. */
+  board: SharedArrayBuffer;
 }
 
-export type FromMain =
-  { type: "hold"; lease: LeaseId } | { type: "drop"; lease: LeaseId; removeRow: boolean } | { type: "stop" };
+export interface FromMain {
+  type: "wake" | "stop";
+}
 
 export type FromThread =
   | { type: "ready" | "stopped" }
@@ -33,8 +35,8 @@ export type FromThread =
   | { type: "trouble"; message: string }
   | { type: "hung"; jobs: { id: string; kind: string }[] };
 
-export interface ThreadBeaterInput extends BeaterInput {
-  thread: Omit<ThreadInput, "life">;
+export interface ThreadBeaterInput extends BeatLoopInput {
+  thread: Omit<ThreadInput, "board">;
   /** Where the thread's file is; the default is beside this one. */
   file?: URL;
 }
@@ -53,17 +55,17 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   }
 
   const held = new Map<string, LeaseId>();
-  const life = new SharedArrayBuffer(8);
-  const lives = new BigInt64Array(life);
-  const live = (): void => void Atomics.store(lives, 0, BigInt(Math.round(clockMs() * 1e6)));
-  live();
-  const signs = setInterval(live, SIGN_OF_LIFE_MS);
+  const memory = new SharedArrayBuffer(BOARD_BYTES);
+  const board = writeBoard(memory);
+  board.showLife(clockMs());
+  const signs = setInterval(() => board.showLife(clockMs()), SIGN_OF_LIFE_MS);
   signs.unref();
 
   let fallback: Beater | undefined;
+  let overflow: Beater | undefined;
   let isStopping = false;
   let onStopped: (() => void) | undefined;
-  const worker = new Worker(file, { workerData: { ...input.thread, life } satisfies ThreadInput });
+  const worker = new Worker(file, { workerData: { ...input.thread, board: memory } satisfies ThreadInput });
   worker.unref();
   const tell = (message: FromMain): void => worker.postMessage(message);
 
@@ -87,18 +89,23 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
 
   return {
     hold({ token, leaseMs }) {
-      held.set(`${token}/${leaseMs}`, { token, leaseMs });
-      if (fallback) fallback.hold({ token, leaseMs });
-      else tell({ type: "hold", lease: { token, leaseMs } });
+      const lease = { token, leaseMs };
+      held.set(`${token}/${leaseMs}`, lease);
+      if (fallback) return fallback.hold(lease);
+      // More leases than the board has places: these few beats come from here.
+      if (!board.hold(lease, clockMs())) (overflow ??= makeBeater(input)).hold(lease);
+      else if (board.needsWaking(leaseMs)) tell({ type: "wake" });
     },
-    drop({ token, leaseMs }, removeRow) {
-      held.delete(`${token}/${leaseMs}`);
-      if (fallback) fallback.drop({ token, leaseMs }, removeRow);
-      else tell({ type: "drop", lease: { token, leaseMs }, removeRow });
+    drop(lease, removeRow) {
+      held.delete(`${lease.token}/${lease.leaseMs}`);
+      fallback?.drop(lease, removeRow);
+      overflow?.drop(lease, removeRow);
+      if (!fallback) board.drop(lease, removeRow);
     },
     async stop() {
       isStopping = true;
       clearInterval(signs);
+      await overflow?.stop();
       if (fallback) return await fallback.stop();
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {

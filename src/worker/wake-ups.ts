@@ -1,5 +1,6 @@
 // Hints that something is due. Inside the process they are calls; between processes they are NOTIFYs, sent after the
 // commit and never more often than every few milliseconds. Nothing rests on them: polling finds everything.
+import { createHash } from "node:crypto";
 import type { Db, Listener } from "../db/db.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import type { WakeUp } from "./claim-loop.ts";
@@ -20,22 +21,31 @@ export interface WakeUps {
 
 const GAP_MS = 20;
 const MAX_IDS = 100;
+const MAX_BYTES = 7_900;
+const MAX_CHANNEL_BYTES = 63;
 
 interface Message {
   /** Who sent it: our own come back to us and are not news. */
   from: string;
   lanes?: [kind: string, rank: number | null][];
-  ids?: string[];
+  ids?: [id: string, rank: number | null][];
   cancelIds?: string[];
   everything?: boolean;
 }
 
+/** One per schema, and never longer than Postgres allows a channel's name to be. */
+function channelOf(schema: string): string {
+  const channel = `holdfast:${schema}`;
+  if (Buffer.byteLength(channel) <= MAX_CHANNEL_BYTES) return channel;
+  return `holdfast:${createHash("sha256").update(schema).digest("hex").slice(0, 40)}`;
+}
+
 export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) => void): WakeUps {
-  const channel = `holdfast:${schema}`.slice(0, 60);
+  const channel = channelOf(schema);
   const from = uuidv7().slice(-12);
   const hearers = new Set<(wakeUp: ProcessWakeUp) => void>();
   const lanes = new Map<string, [string, number | null]>();
-  let ids = new Set<string>();
+  const ids = new Map<string, number | null>();
   let cancelIds = new Set<string>();
   let everything = false;
   let timer: NodeJS.Timeout | undefined;
@@ -58,10 +68,13 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
     if (cancelIds.size > 0) message.cancelIds = [...cancelIds].slice(0, MAX_IDS);
     if (everything) message.everything = true;
     lanes.clear();
-    ids = new Set();
+    ids.clear();
     cancelIds = new Set();
     everything = false;
-    db.notify(channel, JSON.stringify(message)).catch(onTrouble);
+    let text = JSON.stringify(message);
+    // Postgres takes no more; a cancel that does not fit comes with the next beat.
+    if (Buffer.byteLength(text) > MAX_BYTES) text = JSON.stringify({ from, everything: true } satisfies Message);
+    db.notify(channel, text).catch(onTrouble);
   }
 
   return {
@@ -71,7 +84,7 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
       if (db.tier === "embedded" || closed) return;
       if (wakeUp.inMs !== undefined && wakeUp.inMs > 0) return;
       if (wakeUp.kind !== undefined) lanes.set(`${wakeUp.kind} ${wakeUp.rank}`, [wakeUp.kind, wakeUp.rank ?? null]);
-      for (const id of wakeUp.ids ?? []) ids.add(id);
+      for (const id of wakeUp.ids ?? []) ids.set(id, wakeUp.rank ?? null);
       for (const id of wakeUp.cancelIds ?? []) cancelIds.add(id);
       if (wakeUp.kind === undefined && !wakeUp.ids && !wakeUp.cancelIds) everything = true;
       if (timer) return;
@@ -91,7 +104,7 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
             const message = JSON.parse(payload) as Message;
             if (message.from === from) return;
             if (message.cancelIds) hear({ cancelIds: message.cancelIds });
-            if (message.ids) hear({ ids: message.ids });
+            for (const [id, rank] of message.ids ?? []) hear({ ids: [id], rank: rank ?? undefined });
             for (const [kind, rank] of message.lanes ?? []) hear({ kind, rank: rank ?? undefined });
             if (message.everything) hear({});
           } catch (error) {

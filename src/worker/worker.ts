@@ -142,10 +142,9 @@ export function makeWorker(input: WorkerInput): Worker {
   function onEnd(run: Run, outcome: Outcome): void {
     if (run.outcome) return;
     if (run.aborted !== "lease-lost" || outcome.type === "done") return settle(run, outcome);
-    // Not ours any more: whoever has the job now decides about it.
-    run.outcome = outcome;
-    keeper.drop(run, "left-behind");
-    end(run);
+    // Perhaps nobody has the job yet, because the database was out of reach for everybody: then it goes back, uncharged
+    // and unsuspected. If somebody has it, this is refused like anything else we say about it.
+    settle(run, { type: "release" });
   }
 
   /** The slot is free at once; the run is over when its outcome is written. */
@@ -185,7 +184,8 @@ export function makeWorker(input: WorkerInput): Worker {
       loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
     }
     if (verdict === "release") wakeUps.send({ kind, rank, ids: [run.job.id] });
-    if (settled.heir) wakeUps.send({ ids: [settled.heir] });
+    // Most often of the same priority; if not, looking back will tell.
+    if (settled.heir) wakeUps.send({ ids: [settled.heir], rank });
     // Whatever its death set off is of a kind we may not know.
     if (verdict === "dead") wakeUps.send({});
     const durationMs = performance.now() - run.startedAt;
@@ -208,7 +208,9 @@ export function makeWorker(input: WorkerInput): Worker {
         return events.emit("job.again", { ...describe(run), durationMs });
       case "lost":
       case "abandoned":
-        return events.emit("lease.lost", describe(run));
+        // The lease keeper has said so already.
+        if (run.aborted !== "lease-lost") events.emit("lease.lost", describe(run));
+        return;
     }
   }
 

@@ -157,6 +157,14 @@ test("more values than the protocol can count are refused", async () => {
   await expect(db.query("select 1", values)).rejects.toBeInstanceOf(OptionInvalid);
 });
 
+test("a value that is nested too deeply is an error of its call, not the end of the engine", async () => {
+  const deep = "[".repeat(100_000) + "]".repeat(100_000);
+  await expect(db.query("select $1::jsonb", [deep])).rejects.toMatchObject({ code: "54001" });
+  const long = `select 1${" + 1".repeat(20_000)}`;
+  await expect(db.query(long)).rejects.toMatchObject({ code: "54001" });
+  expect(await logged()).toEqual(expect.any(Array));
+});
+
 test("closing does not wait for ever", async () => {
   const own = await openEmbedded({ memory: true }, { seed, closeTimeoutMs: 300 });
   const stuck = own.query("select pg_sleep(30)");

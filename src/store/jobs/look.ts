@@ -60,8 +60,8 @@ from unnest($3::text[]) as k (kind) cross join lateral (
 const LOOK_BACK = routine({
   name: "look_back",
   takes: ["text", "integer"],
-  gives: "id uuid",
-  body: `select j.id from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+  gives: "id uuid, rank smallint",
+  body: `select j.id, j.rank from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
 cross join lateral (
   select j.id, j.rank, j.run_at from :schema.jobs j
   where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
@@ -85,9 +85,13 @@ export async function lookAhead(
   return (await store.query<Sight>(LOOK_AHEAD, [lanesJson(lanes), JSON.stringify(gaps), kinds])).rows;
 }
 
-export async function lookBack(store: Store, lanes: readonly LanePosition[], limit: number): Promise<string[]> {
-  const { rows } = await store.query<{ id: string }>(LOOK_BACK, [lanesJson(lanes), limit]);
-  return rows.map((row) => row.id);
+export interface LeftBehind {
+  id: string;
+  rank: number;
+}
+
+export async function lookBack(store: Store, lanes: readonly LanePosition[], limit: number): Promise<LeftBehind[]> {
+  return (await store.query<LeftBehind>(LOOK_BACK, [lanesJson(lanes), limit])).rows;
 }
 
 export const LOOK_STATEMENTS: Record<string, Statement> = { LOOK_AHEAD, LOOK_BACK };

@@ -7,12 +7,8 @@ while (Date.now() < Number(at ?? 0));
 try {
   const lock = await lockFolder(folder, JSON.parse(options));
   process.stdout.write("held\n");
-  process.stdin.on("end", async () => {
-    await lock.release();
-    process.exit(0);
-  });
-  process.stdin.resume();
+  for await (const _ of process.stdin);
+  await lock.release();
 } catch (error) {
   process.stdout.write(`${error.code} ${error.message}\n`);
-  process.exit(0);
 }

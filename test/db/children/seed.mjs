@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { writeSeed } from "../../../dist/db/embedded-seed.js";
+import { Engine } from "../../../dist/db/embedded-engine.js";
 
 const manifest = new URL("../../../node_modules/@electric-sql/pglite/package.json", import.meta.url);
 
@@ -11,6 +11,6 @@ const manifest = new URL("../../../node_modules/@electric-sql/pglite/package.jso
 export async function testSeed() {
   const { version } = JSON.parse(readFileSync(fileURLToPath(manifest), "utf8"));
   const path = join(tmpdir(), `holdfast-test-seed-${version}-${process.getuid?.() ?? 0}.tar.gz`);
-  if (!existsSync(path)) await writeSeed(path);
+  if (!existsSync(path)) await Engine.writeSeed(path);
   return path;
 }

@@ -6,4 +6,4 @@ const [seed] = process.argv.slice(2);
 const db = await openEmbedded({ memory: true }, { seed });
 await db.listen("news", { onMessage: () => {} });
 const { rows } = await db.query("select count(*)::int as n from generate_series(1, 100000)");
-process.stdout.write(`${rows[0].n}\n`);
+process.stdout.write(`${String(rows[0].n)}\n`);

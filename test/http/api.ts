@@ -1,0 +1,88 @@
+// A real server on a port of its own, in this process, and a way to talk to it.
+import { request } from "node:http";
+import { setTimeout as delay } from "node:timers/promises";
+import { defineJob, Fatal, type Holdfast, open } from "#src/index.js";
+import { type HttpServer, serve, type ServeOptions } from "#src/http/index.js";
+import { z } from "zod";
+
+export const greet = defineJob("greet", {
+  schema: z.object({ name: z.string() }),
+  run: (job) => ({ greeting: `Hello, ${job.payload.name}!` }),
+});
+export const anything = defineJob("anything", { run: (job) => job.payload });
+export const hopeless = defineJob("hopeless", {
+  run: () => {
+    throw new Fatal("no use");
+  },
+});
+/** Runs until it is told to stop. */
+export const endless = defineJob("endless", {
+  run: (job) => delay(600_000, undefined, { signal: job.signal }),
+});
+export const KINDS = [greet, anything, hopeless, endless];
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of every shape
+  body: any;
+}
+
+export interface Api {
+  hf: Holdfast;
+  server: HttpServer;
+  get(path: string, headers?: Record<string, string>): Promise<Answer>;
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** Any text as the body. */
+  postText(path: string, text: string | Uint8Array, headers?: Record<string, string>): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export async function startApi(database: string, options: Partial<ServeOptions> = {}): Promise<Api> {
+  const hf = await open({ database });
+  const server = await serve({ hf, kinds: KINDS, port: 0, ...options });
+  const call = async (path: string, init: RequestInit): Promise<Answer> => {
+    const response = await fetch(`${server.url}${path}`, init);
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === "" ? undefined : (JSON.parse(text) as unknown),
+    };
+  };
+  return {
+    hf,
+    server,
+    get: (path, headers = {}) => call(path, { headers }),
+    post: (path, body, headers = {}) =>
+      call(path, {
+        method: "POST",
+        headers: body === undefined ? headers : { "content-type": "application/json", ...headers },
+        body: body === undefined ? null : JSON.stringify(body),
+      }),
+    postText: (path, text, headers = {}) =>
+      call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: text }),
+    async close() {
+      await server.close();
+      await hf.close();
+    },
+  };
+}
+
+/** fetch() writes its own Host and Origin; this does not. */
+export function rawRequest(
+  port: number,
+  options: { method?: string; path?: string; headers?: Record<string, string>; host?: string },
+): Promise<{ status: number; text: string }> {
+  return new Promise((resolve, reject) => {
+    const { method = "GET", path = "/livez", headers = {}, host = "127.0.0.1" } = options;
+    const sent = request({ host, port, method, path, headers, setHost: headers["host"] === undefined }, (response) => {
+      let text = "";
+      response.setEncoding("utf8");
+      response.on("data", (more: string) => (text += more));
+      response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
+    });
+    sent.on("error", reject);
+    sent.end();
+  });
+}

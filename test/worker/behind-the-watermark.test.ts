@@ -1,0 +1,276 @@
+// A job that becomes due behind the place where the last claim began is started within two seconds while the queue is
+// saturated, and at once otherwise; with a notification and without one.
+//
+// Polling is switched off where it could hide a fault ("1m"), and what must not be heard of is written by a raw
+// connection: no wake-up in the process, no NOTIFY.
+import { Client } from "pg";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { setTimeout as after } from "node:timers/promises";
+import type { EnqueueOptions } from "#src/client/enqueue.js";
+import type { JobKind } from "#src/job/define-job.js";
+import type { TestHoldfast } from "#src/testing/index.js";
+import type { Worker } from "#src/worker/worker.js";
+import { ended, nextOf, times } from "../support/events.ts";
+import { aborted, makeHeldKind, makeKind } from "../support/make.ts";
+import { type Bench, useHoldfast } from "../support/open-test.ts";
+
+const SOON_MS = 2_000;
+
+/** Committed by somebody whom no worker hears. */
+async function enqueueSilently(
+  bench: Bench,
+  kind: JobKind<string>,
+  options: Omit<EnqueueOptions, "tx"> = {},
+): Promise<string> {
+  const client = new Client({ connectionString: bench.url });
+  await client.connect();
+  try {
+    await client.query("begin");
+    const { id } = await bench.hf.enqueue(kind, "silent", { ...options, tx: client });
+    await client.query("commit");
+    return id;
+  } finally {
+    await client.end();
+  }
+}
+
+/** How a saturated worker is kept busy: many at once that take a moment, or one after the other that take none. */
+const SHAPES = [
+  { name: "five at once that wait a little", concurrency: 5, handlerMs: 5 },
+  { name: "one at a time that take no time", concurrency: 1, handlerMs: 0 },
+  { name: "fifty at once that take no time", concurrency: 50, handlerMs: 0 },
+];
+
+describe("saturated", () => {
+  const bench = useHoldfast("server");
+  let client: Client;
+  let worker: Worker | undefined;
+
+  beforeEach(async () => {
+    client = new Client({ connectionString: bench.url });
+    await client.connect();
+  });
+  afterEach(async () => {
+    await worker?.stop();
+    worker = undefined;
+    await client.end();
+    // What is left of the backlog would be in the next test's way.
+    await bench.db.query("delete from holdfast.jobs where state = 'pending'");
+  });
+
+  interface Saturated {
+    kind: JobKind<string>;
+    /** When it was started, in milliseconds after now; the backlog must have lasted as long. */
+    startOf(id: string): Promise<number>;
+  }
+
+  /** A worker with more to do than it can do: what is added behind its back has to compete. */
+  async function saturate(shape: (typeof SHAPES)[number], hf: TestHoldfast = bench.hf): Promise<Saturated> {
+    const kind = makeKind<string>({
+      run: shape.handlerMs === 0 ? () => undefined : async () => void (await after(shape.handlerMs)),
+    });
+    const feed = (count: number): Promise<unknown> =>
+      bench.hf.enqueueMany(
+        kind,
+        Array.from({ length: count }, () => ({ payload: "backlog" })),
+      );
+    await feed(4_000);
+    const isUnderWay = times(hf, "job.claimed", 300, (event) => event.kind === kind.kind);
+    worker = await hf.work([kind], { concurrency: shape.concurrency, poll: "1s" });
+    await isUnderWay;
+    return {
+      kind,
+      async startOf(id) {
+        const began = performance.now();
+        let isStarted = false;
+        const started = nextOf(hf, "job.claimed", id).then(() => {
+          isStarted = true;
+          return performance.now() - began;
+        });
+        // Kept full until it has started.
+        while (!isStarted) {
+          await Promise.race([started, feed(1_000)]);
+          await Promise.race([started, after(200)]);
+        }
+        return await started;
+      },
+    };
+  }
+
+  describe.each(SHAPES)("by $name", (shape) => {
+    test("a job whose transaction was committed late is started soon, without a notification", async () => {
+      await client.query("begin");
+      const late = { id: "" };
+      const { kind, startOf } = await saturate({ ...shape });
+      // Enqueued in a transaction before more of the backlog, committed after some of that has run.
+      late.id = (await bench.hf.enqueue(kind, "late", { tx: client, runAt: "2020-01-01T00:00:00Z" })).id;
+      await times(bench.hf, "job.claimed", 200, (event) => event.kind === kind.kind);
+      await client.query("commit");
+      expect(await startOf(late.id)).toBeLessThan(SOON_MS);
+    });
+
+    test("a job of a higher priority that nobody was told of is started soon", async () => {
+      const { kind, startOf } = await saturate(shape);
+      expect(await startOf(await enqueueSilently(bench, kind, { priority: 50 }))).toBeLessThan(SOON_MS);
+      // And another one of the same priority, whose lane is known by now.
+      expect(await startOf(await enqueueSilently(bench, kind, { priority: 50 }))).toBeLessThan(SOON_MS);
+    });
+
+    test("a job that another worker gave back is started soon", async () => {
+      const other = await bench.another();
+      const held = makeHeldKind<string>();
+      const kind = { ...held.kind };
+      // The other worker takes the oldest job of the kind, and is stopped while it runs it.
+      const { id } = await bench.hf.enqueue(held.kind, "given back");
+      const otherWorker = await other.work([held.kind], { concurrency: 1, grace: "0s", abortGrace: "0s" });
+      const run = await held.started();
+      const feed = Array.from({ length: 3_000 }, () => ({ payload: "backlog" }));
+      await bench.hf.enqueueMany(kind, feed);
+      const quick = { ...kind, run: shape.handlerMs === 0 ? () => undefined : () => after(shape.handlerMs) };
+      const isUnderWay = times(bench.hf, "job.claimed", 200, (event) => event.kind === kind.kind);
+      worker = await bench.hf.work([quick], { concurrency: shape.concurrency, poll: "1s" });
+      await isUnderWay;
+      const began = performance.now();
+      const claimed = nextOf(bench.hf, "job.claimed", id);
+      const stopping = otherWorker.stop();
+      await aborted(run.signal);
+      await claimed;
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
+      held.release();
+      await stopping;
+      await other.close();
+    });
+  });
+
+  test("jobs enqueued after the clock went back are started soon", async () => {
+    const { kind, startOf } = await saturate(SHAPES[0]!);
+    await bench.hf.clock.rewind("1h");
+    const took = await startOf(await enqueueSilently(bench, kind));
+    await bench.hf.clock.advance("1h");
+    expect(took).toBeLessThan(SOON_MS);
+  });
+
+  test("a job that failed is tried again soon after it is due", async () => {
+    const failed: string[] = [];
+    const kind = makeKind<string>({
+      backoff: ["200ms"],
+      async run(job) {
+        await after(5);
+        if (job.payload === "fails" && job.attempt === 1) throw new Error("once");
+        if (job.payload === "fails") failed.push(job.id);
+      },
+    });
+    worker = await bench.hf.work([kind], { concurrency: 5, poll: "1s" });
+    let isOver = false;
+    // The live edge: as much as it can do, always just now due.
+    const feeding = (async () => {
+      while (!isOver) {
+        await bench.hf.enqueueMany(
+          kind,
+          Array.from({ length: 20 }, () => ({ payload: "live" })),
+        );
+        await after(20);
+      }
+    })();
+    const { id } = await bench.hf.enqueue(kind, "fails");
+    await nextOf(bench.hf, "job.retrying", id);
+    const began = performance.now();
+    await nextOf(bench.hf, "job.claimed", id);
+    expect(performance.now() - began).toBeLessThan(SOON_MS + 200);
+    isOver = true;
+    await feeding;
+    await ended(bench.hf, id);
+    expect(failed).toEqual([id]);
+  });
+});
+
+describe("idle", () => {
+  const bench = useHoldfast("server");
+
+  /** A worker whose watermark is at the live edge, and which does not look by itself. */
+  async function idleWorker(poll: "1m" | "1s"): Promise<{ kind: JobKind<string>; worker: Worker }> {
+    const kind = makeKind<string>();
+    const worker = await bench.hf.work([kind], { poll });
+    const rows = Array.from({ length: 50 }, () => ({ payload: "before" }));
+    const done = times(bench.hf, "job.done", 50, (event) => event.kind === kind.kind);
+    await bench.hf.enqueueMany(kind, rows);
+    await done;
+    return { kind, worker };
+  }
+
+  test("a job that was committed late is started as soon as somebody says so", async () => {
+    const { kind, worker } = await idleWorker("1m");
+    const client = new Client({ connectionString: bench.url });
+    await client.connect();
+    await client.query("begin");
+    const { id } = await bench.hf.enqueue(kind, "late", { tx: client, runAt: "2020-01-01T00:00:00Z" });
+    await client.query("commit");
+    const began = performance.now();
+    const claimed = nextOf(bench.hf, "job.claimed", id);
+    bench.hf.wake();
+    await claimed;
+    expect(performance.now() - began).toBeLessThan(500);
+    await ended(bench.hf, id);
+    await client.end();
+    await worker.stop();
+  });
+
+  test.each([{}, { runAt: "2020-01-01T00:00:00Z" }, { priority: 7 }, { priority: -7 }])(
+    "a job that nobody was told of is found by looking: %j",
+    async (options) => {
+      const { kind, worker } = await idleWorker("1s");
+      const claimed = times(bench.hf, "job.claimed", 1, (event) => event.kind === kind.kind);
+      const id = await enqueueSilently(bench, kind, options);
+      const began = performance.now();
+      expect((await claimed).jobId).toBe(id);
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
+      await ended(bench.hf, id);
+      await worker.stop();
+    },
+  );
+
+  test.each([{}, { runAt: "2020-01-01T00:00:00Z" }, { priority: 7 }])(
+    "a job enqueued by another process is started by its notification: %j",
+    async (options) => {
+      const { kind, worker } = await idleWorker("1m");
+      const other = await bench.another();
+      const began = performance.now();
+      const claimed = times(bench.hf, "job.claimed", 1, (event) => event.kind === kind.kind);
+      const { id } = await other.enqueue(kind, "from afar", options);
+      expect((await claimed).jobId).toBe(id);
+      expect(performance.now() - began).toBeLessThan(1_000);
+      await ended(bench.hf, id);
+      await worker.stop();
+    },
+  );
+
+  test("a job enqueued after the clock went back is started soon", async () => {
+    const { kind, worker } = await idleWorker("1m");
+    await bench.hf.clock.rewind("1h");
+    const began = performance.now();
+    const claimed = times(bench.hf, "job.claimed", 1, (event) => event.kind === kind.kind);
+    const { id } = await bench.hf.enqueue(kind, "an hour ago");
+    expect((await claimed).jobId).toBe(id);
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
+    await ended(bench.hf, id);
+    await bench.hf.clock.advance("1h");
+    await worker.stop();
+  });
+
+  test("where LISTEN is lost, what another process enqueues is found by looking", async () => {
+    const { kind, worker } = await idleWorker("1s");
+    const other = await bench.another();
+    const { rowCount } = await bench.db.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where datname = current_database() and query ilike 'listen %' and pid <> pg_backend_pid()`,
+    );
+    expect(rowCount).toBeGreaterThan(0);
+    const began = performance.now();
+    const claimed = times(bench.hf, "job.claimed", 1, (event) => event.kind === kind.kind);
+    const { id } = await other.enqueue(kind, "unheard");
+    expect((await claimed).jobId).toBe(id);
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
+    await ended(bench.hf, id);
+    await worker.stop();
+  });
+});
