@@ -47,7 +47,8 @@ async function evaluate(name: string, path: string): Promise<unknown> {
     const doors = ownDoors();
     const jiti = createJiti(path, { alias: doors, nativeModules: Object.values(doors), fsCache: false });
     const exported = await jiti.import<{ default?: unknown }>(path);
-    const given = exported.default;
+    // jiti answers for a default export that is not there with the module itself.
+    const given = Object.keys(exported).includes("default") ? exported.default : undefined;
     return typeof given === "function" ? ((await given()) as unknown) : given;
   } catch (error) {
     // A wrong option in a defineJob() of theirs says by itself what to do.

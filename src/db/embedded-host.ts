@@ -29,6 +29,8 @@ const CLOSE_FAILED_MS = 1_000;
 const VERSION = /^PostgreSQL (\S+) \(PGlite (\S+)\)/;
 
 export class Host {
+  /** False: an engine could not be ended, and may still write. */
+  ended = true;
   readonly #settings: HostSettings;
   readonly #listeners: Listeners;
   #link: Link | null = null;
@@ -56,13 +58,11 @@ export class Host {
     this.#link?.hold(on);
   }
 
-  /** False: the engine could not be ended, and may still write. */
-  async close(timeoutMs: number): Promise<boolean> {
+  async close(timeoutMs: number): Promise<void> {
     await this.#opening?.catch(() => {});
     this.#closed = true;
-    const ended = (await this.#link?.close(timeoutMs)) ?? true;
+    if (this.#link && !(await this.#link.close(timeoutMs))) this.ended = false;
     this.#session?.end(new Closed("The embedded database is closed.", "Wait for your calls before closing it."));
-    return ended;
   }
 
   async #open(): Promise<Session> {
@@ -71,7 +71,8 @@ export class Host {
       const message = "The embedded database in memory has stopped, and what it held is gone.";
       throw new DatabaseUnavailable(message, "Open a new one; use a folder for what must last.");
     }
-    if (this.#failed && performance.now() - this.#failed.at < REOPEN_PAUSE_MS) throw this.#failed.error;
+    if (this.#failed && (!this.ended || performance.now() - this.#failed.at < REOPEN_PAUSE_MS))
+      throw this.#failed.error;
     const link = await startLink(this.#settings);
     try {
       const session = await inTime(openTimeoutMs, this.#connect(link));
@@ -82,7 +83,7 @@ export class Host {
       this.#listeners.ready();
       return session;
     } catch (cause) {
-      await link.close(CLOSE_FAILED_MS);
+      this.ended = await link.close(CLOSE_FAILED_MS);
       const refused = cause instanceof HoldfastError ? cause : cannotOpen(folder ?? "memory", cause);
       // After a good start it is an outage, which may end: a full disk, for example.
       const error = this.#link === null ? refused : new DatabaseUnavailable(refused.message, refused.hint, { cause });
@@ -112,14 +113,14 @@ export class Host {
       await writeNote(folder, { pgliteVersion, pgVersion });
     }
     deadline.clear();
+    if (session.ended) throw session.ended;
     return session;
   }
 
   #died(session: Session, reason: Error): void {
     const message = `The embedded database has stopped (${reason.message}).`;
-    const error = new DatabaseUnavailable(message, "Make the call again: the database is opened anew.", {
-      cause: reason,
-    });
+    const hint = "Make the call again, if what was under way may happen twice: the database is opened anew.";
+    const error = new DatabaseUnavailable(message, hint, { cause: reason });
     session.end(error);
     if (this.#session !== session || this.#closed) return;
     this.#session = null;

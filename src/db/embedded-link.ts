@@ -18,8 +18,7 @@ export interface Answer {
 }
 
 export interface Link {
-  readonly inThread: boolean;
-  /** Makes a database in an empty folder and closes it again. `seed`: see embedded-seed.ts. */
+  /** Makes a database in an empty folder and leaves it closed. `seed`: see embedded-seed.ts. */
   initialise(pgdata: string, seed: string | null): Promise<void>;
   open(pgdata: string): Promise<void>;
   openInMemory(seed: string | null): Promise<void>;
@@ -60,7 +59,6 @@ export async function startLink({ thread = THREAD, onTrouble }: LinkOptions): Pr
 }
 
 class ThreadLink implements Link {
-  readonly inThread = true;
   onReply: (reply: Uint8Array) => void = () => {};
   onDeath: (reason: Error) => void = () => {};
   readonly #worker: Worker;
@@ -141,7 +139,6 @@ class ThreadLink implements Link {
 }
 
 class LocalLink implements Link {
-  readonly inThread = false;
   onReply: (reply: Uint8Array) => void = () => {};
   onDeath: (reason: Error) => void = () => {};
   #engine: Engine | null = null;

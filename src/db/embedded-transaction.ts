@@ -90,7 +90,7 @@ export class Transaction implements Queryable {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
       const message = `A transaction was rolled back: its code sent nothing for ${formatDuration(this.#limits.idleMs)}.`;
-      const error = new DatabaseUnavailable(message, "Keep waiting for other things out of transactions.");
+      const error = new DatabaseUnavailable(message, "Wait for other things before the transaction, not inside it.");
       this.#giveUp(() => error);
       this.#abandon(this.#refusal?.() ?? error);
     }, this.#limits.idleMs);
@@ -115,6 +115,10 @@ export class Transaction implements Queryable {
     try {
       const { command } = await Promise.race([committing, deadline.expired]);
       if (command !== "COMMIT") throw this.#failure;
+    } catch (error) {
+      if (this.#session.ended === null || !(error instanceof DatabaseUnavailable)) throw error;
+      const message = `${error.message} It happened during COMMIT, so the outcome is unknown.`;
+      throw new DatabaseUnavailable(message, "Look whether it took effect before doing it again.", { cause: error });
     } finally {
       deadline.clear();
     }

@@ -55,13 +55,7 @@ export async function openEmbedded(home: EmbeddedHome, options: EmbeddedOptions 
   const settings = readOptions(options);
   if ("memory" in home) return EmbeddedDb.open(null, null, settings);
   const folder = await makeFolder(home.folder);
-  const lock = await lockFolder(folder, settings);
-  try {
-    return await EmbeddedDb.open(folder, lock, settings);
-  } catch (error) {
-    await lock.release();
-    throw error;
-  }
+  return EmbeddedDb.open(folder, await lockFolder(folder, settings), settings);
 }
 
 class EmbeddedDb implements Db {
@@ -85,8 +79,13 @@ class EmbeddedDb implements Db {
 
   static async open(folder: string | null, lock: FolderLock | null, settings: Settings): Promise<EmbeddedDb> {
     const db = new EmbeddedDb(folder, lock, settings);
-    await db.#host.session();
-    return db;
+    try {
+      await db.#host.session();
+      return db;
+    } catch (error) {
+      await db.#unlock();
+      throw error;
+    }
   }
 
   async query<Row>(text: string, values?: readonly unknown[], options?: QueryOptions): Promise<QueryResult<Row>> {
@@ -234,9 +233,13 @@ class EmbeddedDb implements Db {
       };
     });
     this.#turns.refuseAll(new Closed("The embedded database is closed.", "Wait for your calls before closing it."));
-    const ended = await this.#host.close(closeTimeoutMs);
-    // An engine that may still write keeps its folder locked until the process ends.
-    if (ended) await this.#lock?.release();
+    await this.#host.close(closeTimeoutMs);
+    await this.#unlock();
+  }
+
+  /** An engine that may still write keeps its folder locked until the process ends. */
+  async #unlock(): Promise<void> {
+    if (this.#host.ended) await this.#lock?.release();
     else this.#settings.onTrouble(new Error("The embedded database could not be ended; its folder stays locked."));
   }
 }

@@ -54,7 +54,11 @@ export function makeJanitor(input: JanitorInput): Service {
       for (const { id, kind } of expired) events.emit("lease.expired", { jobId: id, kind });
       if (expired.length > 0) input.onRecovered([...new Set(expired.map((job) => job.kind))]);
     }
-    for (let ended = BATCH; ended > 0;) ended = (await endSetApart(store, 100, input.keepMs)).length;
+    for (let left = true; left;) {
+      const ended = await endSetApart(store, 100, input.keepMs);
+      left = ended.length > 0;
+      if (left) input.onEnded(ended.flatMap(({ heir }) => heir ?? []));
+    }
     // Awake when the next one is due; new leases are at least this long.
     return Math.max(100, (await nextExpiryMs(store)) ?? Infinity);
   }

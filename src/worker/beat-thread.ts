@@ -7,7 +7,7 @@
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { openPostgres } from "../db/postgres.ts";
 import type { ErrorRecord } from "../job/outcome.ts";
-import { claimedByToken } from "../store/jobs/claim.ts";
+import { type ClaimedJob, claimedByToken } from "../store/jobs/claim.ts";
 import { settleRuns } from "../store/jobs/settle.ts";
 import { makeStore } from "../store/sql.ts";
 import { clockMs, startBeats } from "./beater.ts";
@@ -38,33 +38,40 @@ async function main(input: ThreadInput): Promise<void> {
   const silentForMs = (): number => clockMs() - board.lifeMs();
 
   async function watch(): Promise<void> {
-    if (isHung || silentForMs() < MARGIN_MS) return;
-    const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
-    for (const lease of board.held()) {
-      if (clockMs() - lease.heldAt < shortest + MARGIN_MS) continue;
-      const overdue = (await claimedByToken(store, lease.token)).filter(
-        (job) => clockMs() - lease.heldAt > kinds.get(job.kind)!.timeoutMs + MARGIN_MS,
-      );
-      if (overdue.length === 0 || silentForMs() < MARGIN_MS) continue;
-      isHung = true;
-      await settleRuns(
-        store,
-        overdue.map((job) => ({
-          id: job.id,
-          token: lease.token,
-          keepMs: null,
-          outcome: "retry" as const,
-          delayMs: delayOf(kinds.get(job.kind)!, job.attempt),
-          error: hungError(kinds.get(job.kind)!),
-          group: job.group_key,
-        })),
-      ).catch(trouble);
-      const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
-      const jobs = overdue.map(({ id, kind }) => ({ id, kind }));
-      say({ type: "hung", jobs });
-      await hook?.default?.({ jobs, silentForMs: silentForMs() });
+    if (silentForMs() < MARGIN_MS) {
+      // It was only very late: what it holds, and what it will claim, needs beats again.
+      if (isHung) beats.wake();
+      isHung = false;
       return;
     }
+    if (isHung) return;
+    const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
+    const overdue: { job: ClaimedJob; token: string; kind: ThreadKind }[] = [];
+    for (const { token, heldAt } of board.held()) {
+      if (clockMs() - heldAt < shortest + MARGIN_MS) continue;
+      for (const job of await claimedByToken(store, token)) {
+        const kind = kinds.get(job.kind)!;
+        if (clockMs() - heldAt > kind.timeoutMs + MARGIN_MS) overdue.push({ job, token, kind });
+      }
+    }
+    if (isHung || overdue.length === 0 || silentForMs() < MARGIN_MS) return;
+    isHung = true;
+    await settleRuns(
+      store,
+      overdue.map(({ job, token, kind }) => ({
+        id: job.id,
+        token,
+        keepMs: null,
+        outcome: "retry" as const,
+        delayMs: delayOf(kind, job.attempt),
+        error: hungError(kind),
+        group: job.group_key,
+      })),
+    ).catch(trouble);
+    const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
+    const jobs = overdue.map(({ job }) => ({ id: job.id, kind: job.kind }));
+    say({ type: "hung", jobs });
+    await hook?.default?.({ jobs, silentForMs: silentForMs() });
   }
   const watching = setInterval(() => void watch().catch(trouble), WATCH_MS);
 

@@ -66,8 +66,11 @@ export function startBeats({ store, onBeat, onTrouble }: BeatLoopInput, source: 
     while (!stopping) {
       const held = source.held();
       const isEmpty = held.length === 0;
-      const shortest = isEmpty ? 0 : Math.min(...held.map((lease) => lease.leaseMs));
+      const shortest = shortestOf(held);
       source.expect(shortest);
+      // What was written down between the look and the word did not wake us.
+      const now = shortestOf(source.held());
+      if (now > 0 && (isEmpty || now < shortest)) continue;
       const everyMs = isEmpty ? REMOVE_AFTER_MS : Math.min(shortest / 3, LONGEST_BEAT_MS);
       const waitMs = beatAt + everyMs - clockMs();
       if (waitMs <= 0) {
@@ -93,6 +96,10 @@ export function startBeats({ store, onBeat, onTrouble }: BeatLoopInput, source: 
       await running;
     },
   };
+}
+
+function shortestOf(leases: readonly LeaseId[]): number {
+  return leases.length === 0 ? 0 : Math.min(...leases.map((lease) => lease.leaseMs));
 }
 
 /** Beats from the thread that holds the leases. */

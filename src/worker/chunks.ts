@@ -13,9 +13,8 @@ import { cleanText } from "../job/storable.ts";
 import { durationMs } from "../shared/duration.ts";
 import { progressIfRunning } from "../store/jobs/progress.ts";
 import { clearKeys, readNote, savedKeys, saveKeys, writeNote } from "../store/notes/notes.ts";
-import { renewInside } from "../store/jobs/fence.ts";
 import type { Store } from "../store/sql.ts";
-import { checkNoteName, fenced, heldRun, payloadVersion } from "./fenced.ts";
+import { checkNoteName, fenced, payloadVersion } from "./fenced.ts";
 import { type Run, signalOf } from "./run.ts";
 
 interface ChunksNote {
@@ -107,7 +106,7 @@ export async function* chunksOf<Item>(
         }
         if (state !== "open") throw new Error(`A chunk of "${name}" was saved twice.`);
         state = "saving";
-        await fenced(store, run, async (tx, txStore) => {
+        const saving = async (tx: JobTransaction, txStore: Store): Promise<void> => {
           if (isUnsure && (await isSavedAlready(txStore))) return;
           await work?.(tx);
           const done = before + end;
@@ -124,8 +123,8 @@ export async function* chunksOf<Item>(
           await progressIfRunning(txStore, [
             { id: run.job.id, token: run.token, done, total, note: cleanText(options.note ?? name, 500) },
           ]);
-          await renewInside(txStore, heldRun(run));
-        }).catch((error: unknown) => {
+        };
+        await fenced(store, run, saving, true).catch((error: unknown) => {
           state = "open";
           isUnsure = true;
           throw error;

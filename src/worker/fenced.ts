@@ -5,19 +5,34 @@
 // is nothing to lock, or skips the row and comes back after the commit.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createHash } from "node:crypto";
-import { performance } from "node:perf_hooks";
 import { LeaseLost, OptionInvalid, TransactionNested } from "../errors.ts";
 import type { Generation, JobTransaction } from "../job/handler.ts";
 import { cleanText, toStorableJson } from "../job/storable.ts";
 import { beginGeneration, currentGeneration, switchIfNewer } from "../store/generations/generations.ts";
-import { completeInside, type HeldRun, lockIfHeld, renewInside } from "../store/jobs/fence.ts";
+import { completeInside, type HeldRun, lockIfHeld, lockIfHeldAndFree, renewInside } from "../store/jobs/fence.ts";
 import { readNote, writeNote } from "../store/notes/notes.ts";
 import type { Store } from "../store/sql.ts";
 import type { Queryable } from "../db/db.ts";
+import { clockMs } from "./beater.ts";
 import { abortRun, type Run } from "./run.ts";
 
-/** Runs whose fenced transaction the present code is inside of. */
-const inside = new AsyncLocalStorage<Run>();
+/** The fenced transaction that the present code is inside of, or was started from. */
+const inside = new AsyncLocalStorage<{ run: Run; isOpen: boolean }>();
+
+function isInside(run: Run): boolean {
+  const outer = inside.getStore();
+  return outer?.run === run && outer.isOpen;
+}
+
+function nested(run: Run): TransactionNested {
+  return new TransactionNested(
+    `Job ${run.job.id} opened a fenced transaction inside another one: it would wait for itself.`,
+    "Use the tx you were given.",
+  );
+}
+
+/** The worker decided about the run already, or gave it up: what it still writes must not count. */
+const isOver = (run: Run): boolean => run.aborted === "lease-lost" || run.outcome !== undefined;
 
 export const heldRun = (run: Run): HeldRun => ({ id: run.job.id, token: run.token, leaseMs: run.leaseMs });
 
@@ -28,34 +43,45 @@ export function leaseLost(run: Run): LeaseLost {
   );
 }
 
-/** Runs `work` on a fenced transaction; `tx` and `store` are the same connection. */
+/** Runs `work` on a fenced transaction; `tx` and `store` are the same connection. `renew`: also if it was a short one. */
 export async function fenced<T>(
   store: Store,
   run: Run,
   work: (tx: JobTransaction, store: Store) => Promise<T>,
+  renew = store.tier === "embedded",
 ): Promise<T> {
-  if (inside.getStore() === run) {
-    throw new TransactionNested(
-      `Job ${run.job.id} opened a fenced transaction inside another one: it would wait for itself.`,
-      "Use the tx you were given.",
-    );
-  }
-  if (run.aborted === "lease-lost" || run.outcome) throw leaseLost(run);
-  const began = performance.now();
-  return await store.transaction(async (txStore, tx) => {
+  if (isInside(run)) throw nested(run);
+  if (isOver(run)) throw leaseLost(run);
+  const began = clockMs();
+  let renewedAt = -Infinity;
+  const result = await store.transaction(async (txStore, tx) => {
     if (!(await lockIfHeld(txStore, heldRun(run)))) {
       abortRun(run, "lease-lost");
       throw leaseLost(run);
     }
-    const result = await inside.run(run, () => work(tx, txStore));
-    if (performance.now() - began > run.leaseMs / 3 || store.tier === "embedded")
-      await renewInside(txStore, heldRun(run));
-    return result;
+    const here = { run, isOpen: true };
+    try {
+      const value = await inside.run(here, () => work(tx, txStore));
+      const sentAt = clockMs();
+      if ((renew || sentAt - began > run.leaseMs / 3) && (await renewInside(txStore, heldRun(run)))) renewedAt = sentAt;
+      return value;
+    } finally {
+      here.isOpen = false;
+    }
   });
+  // What the database knows, our own clock must know too: it would end the run otherwise if beats cannot get through.
+  if (run.lease) run.lease.goodUntil = Math.max(run.lease.goodUntil, renewedAt + run.leaseMs);
+  return result;
 }
 
 /** Fences a transaction that somebody else opened. */
 export async function fenceOther(store: Store, run: Run, tx: Queryable): Promise<void> {
+  if (isInside(run)) {
+    // This very transaction, which has the lock; or another one, which would wait for it.
+    if (await lockIfHeldAndFree(store.on(tx), heldRun(run))) return;
+    throw nested(run);
+  }
+  if (isOver(run)) throw leaseLost(run);
   if (await lockIfHeld(store.on(tx), heldRun(run))) return;
   abortRun(run, "lease-lost");
   throw leaseLost(run);
@@ -86,11 +112,12 @@ export async function runStep<T>(
 ): Promise<T> {
   checkNoteName("The step's name", name);
   return await fenced(store, run, async (tx, txStore) => {
-    const noted = await readNote<T>(txStore, run.job.id, "step", name);
-    if (noted) return noted.value;
-    const result = await work(tx);
-    await writeNote(txStore, run.job.id, "step", name, toStorableJson(`The result of step ${name}`, result));
-    return result;
+    const noted = await readNote<Versioned<T>>(txStore, run.job.id, "step", name);
+    if (noted?.value.version === payloadVersion(run)) return noted.value.value;
+    const json = toStorableJson(`The result of step ${name}`, await work(tx));
+    await writeNote(txStore, run.job.id, "step", name, versioned(run, json));
+    // The same in this attempt as in later ones: a Date is a text in all of them.
+    return JSON.parse(json) as T;
   });
 }
 
@@ -99,10 +126,13 @@ export function payloadVersion(run: Run): string {
   return (run.version ??= createHash("sha256").update(JSON.stringify(run.job.payload)).digest("hex").slice(0, 16));
 }
 
-interface Checkpoint {
+/** What a note of one payload looks like: with another payload it does not count. */
+interface Versioned<T> {
   version: string;
-  value: unknown;
+  value: T;
 }
+
+const versioned = (run: Run, json: string): string => `{"version":"${payloadVersion(run)}","value":${json}}`;
 
 export async function saveCheckpoint(
   store: Store,
@@ -112,15 +142,16 @@ export async function saveCheckpoint(
   tx: JobTransaction | undefined,
 ): Promise<void> {
   checkNoteName("The checkpoint's name", name);
-  const json = toStorableJson("The checkpoint", value);
-  const note = `{"version":"${payloadVersion(run)}","value":${json}}`;
+  const note = versioned(run, toStorableJson("The checkpoint", value));
   const write = (target: Store): Promise<void> => writeNote(target, run.job.id, "checkpoint", name, note);
-  if (tx) await write(store.on(tx));
-  else await fenced(store, run, (_, txStore) => write(txStore));
+  if (tx) {
+    if (!isInside(run)) await fenceOther(store, run, tx);
+    await write(store.on(tx));
+  } else await fenced(store, run, (_, txStore) => write(txStore));
 }
 
 export async function readCheckpoint(store: Store, run: Run, name: string): Promise<unknown> {
-  const noted = await readNote<Checkpoint>(store, run.job.id, "checkpoint", name);
+  const noted = await readNote<Versioned<unknown>>(store, run.job.id, "checkpoint", name);
   return noted?.value.version === payloadVersion(run) ? noted.value.value : undefined;
 }
 
@@ -142,5 +173,12 @@ export async function openGeneration(store: Store, run: Run, unit: string): Prom
     await writeNote(txStore, run.job.id, "generation", unit, JSON.stringify(value));
     return value;
   });
-  return { number, previous, makeCurrent: (tx) => switchIfNewer(store.on(tx), unit, number) };
+  return {
+    number,
+    previous,
+    async makeCurrent(tx) {
+      if (!isInside(run)) await fenceOther(store, run, tx);
+      return await switchIfNewer(store.on(tx), unit, number);
+    },
+  };
 }

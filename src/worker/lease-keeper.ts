@@ -57,9 +57,17 @@ export function makeLeaseKeeper({ makeBeater, isOnlyProcess, onLost }: LeaseKeep
     const wasStalled = now - watchedAt > STALL_MS;
     watchedAt = now;
     if (wasStalled || isOnlyProcess) return;
-    for (const lease of leases.values()) {
-      if (now > lease.goodUntil - Math.min(lease.leaseMs / 10, 1_000)) lose(lease);
+    const doubtful = [...leases.values()].filter(isOverdue);
+    // A shorter stall is as long as a short lease: whatever news is waiting is heard before anything is lost.
+    if (doubtful.length > 0) {
+      setImmediate(() => {
+        for (const lease of doubtful) if (isOverdue(lease)) lose(lease);
+      });
     }
+  }
+
+  function isOverdue(lease: HeldLease): boolean {
+    return clockMs() > lease.goodUntil - Math.min(lease.leaseMs / 10, 1_000);
   }
 
   const keeper: LeaseKeeper = {

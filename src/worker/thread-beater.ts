@@ -74,7 +74,11 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
     if (message.type === "trouble") input.onTrouble(new Error(`Heartbeat thread: ${message.message}`));
     if (message.type === "stopped") onStopped?.();
   });
-  worker.on("error", fallBack);
+  worker.on("error", (cause) =>
+    fallBack(
+      new Error(`The heartbeat thread failed (${cause.message}); beats come from the main thread now.`, { cause }),
+    ),
+  );
   worker.on("exit", () => {
     if (!isStopping) fallBack(new Error("The heartbeat thread ended; beats come from the main thread now."));
     onStopped?.();

@@ -1,24 +1,25 @@
-// A whole round with `holdfast dev` on the samples, in memory: what it says, and the client commands against it.
+// A whole round with `holdfast dev` on the samples: what it says, and the client commands against it.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { cleanUp, makeFolder, run, type Running, start } from "./holdfast.ts";
 
 let dev: Running;
 let cwd: string;
+let database: TestDatabase;
 const token = "token-of-the-test";
 const holdfast = (...args: string[]) =>
   run(args, { cwd, env: { HOLDFAST_URL: dev.ready.url, HOLDFAST_TOKEN: token } });
 
 beforeAll(async () => {
   cwd = await makeFolder();
-  dev = await start(["dev", "--port", "0"], { cwd, env: { DATABASE_URL: "memory:", HOLDFAST_TOKEN: token } });
+  database = await createDatabase();
+  dev = await start(["dev", "--port", "0"], { cwd, env: { DATABASE_URL: database.url, HOLDFAST_TOKEN: token } });
 });
 afterAll(async () => {
-  dev.kill("SIGTERM");
-  const { code, stderr } = await dev.ended;
   await cleanUp();
-  expect(code, stderr).toBe(0);
+  await database.drop();
 });
 
 const ID = /^[0-9a-f]{8}-[0-9a-f-]{27}\n$/;
@@ -123,8 +124,8 @@ describe("jobs", () => {
 
 test("it says where the data is, what that promises, and how to try it", () => {
   expect(dev.ready).toMatchObject({
-    data: "in memory",
-    tier: "memory",
+    data: database.url,
+    tier: "server",
     kinds: ["sample.hello", "sample.slow", "sample.flaky"],
   });
   expect(dev.ready.try[0]).toBe(`npx holdfast enqueue sample.hello '{"name":"Ada"}' --wait --url ${dev.ready.url}`);

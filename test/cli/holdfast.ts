@@ -79,7 +79,7 @@ export async function start(args: readonly string[], options: RunOptions = {}): 
   const { child, output, ended, hearers } = launch(args, options);
   const says = async (text: string): Promise<void> => {
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => settle(`it did not say ${JSON.stringify(text)}`), 25_000);
+      const timer = setTimeout(() => settle(`it did not say ${JSON.stringify(text)}`), 60_000);
       const look = (): void => {
         if (output.stderr.includes(text)) settle();
         else if (child.exitCode !== null || child.signalCode !== null) settle("it ended");

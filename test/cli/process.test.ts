@@ -1,12 +1,22 @@
 // The life of a server process: its folder, its port, signals, and errors that nobody caught.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { cleanUp, makeFolder, run, start } from "./holdfast.ts";
 
-afterAll(cleanUp);
+let database: TestDatabase;
+beforeAll(async () => {
+  database = await createDatabase();
+});
+afterAll(async () => {
+  await cleanUp();
+  await database.drop();
+});
 
 const FREE = { HOLDFAST_PORT: "0" };
+/** A fresh embedded database takes seconds, on a busy machine many of them. */
+const FOR_EMBEDDED_MS = 180_000;
 
 async function withConfig(jobs: string): Promise<string> {
   const cwd = await makeFolder();
@@ -43,13 +53,13 @@ describe("the embedded folder", () => {
     expect((await run(["jobs", "show", id.trim(), "--url", again.ready.url])).stdout).toContain("Hello, Ada!");
     again.kill("SIGTERM");
     expect((await again.ended).code).toBe(0);
-  });
+  }, FOR_EMBEDDED_MS);
 });
 
 describe("signals", () => {
   test("the first waits for what runs, and says for what; HTTP answers meanwhile", async () => {
     const cwd = await withConfig(`defineJob("nap", { run: () => sleep(1500) })`);
-    const server = await start(["start", "-v"], { cwd, env: { ...FREE, DATABASE_URL: "memory:" } });
+    const server = await start(["start", "-v"], { cwd, env: { ...FREE, DATABASE_URL: database.url } });
     const { stdout: id } = await run(["enqueue", "nap", "--url", server.ready.url]);
     await untilRunning(server.ready.url, id.trim());
     server.kill("SIGTERM");
@@ -67,7 +77,7 @@ describe("signals", () => {
     ["SIGTERM", 143],
   ] as const)("a second %s ends it at once", async (signal, expected) => {
     const cwd = await withConfig(`defineJob("stubborn", { run: () => sleep(60_000) })`);
-    const server = await start(["start"], { cwd, env: { ...FREE, DATABASE_URL: "memory:" } });
+    const server = await start(["start"], { cwd, env: { ...FREE, DATABASE_URL: database.url } });
     const { stdout: id } = await run(["enqueue", "stubborn", "--url", server.ready.url]);
     await untilRunning(server.ready.url, id.trim());
     server.kill(signal);
@@ -82,9 +92,10 @@ describe("signals", () => {
 describe("errors that nobody caught", () => {
   test("the process ends with 1; the job runs again at the next start, uncharged", async () => {
     const cwd = await withConfig(
-      `defineJob("poison", { run: () => { setTimeout(() => { throw new TypeError("nobody caught me"); }, 10); return sleep(60_000); } })`,
+      `defineJob("poison", { lease: "1s", run: () => { setTimeout(() => { throw new TypeError("nobody caught me"); }, 10); return sleep(60_000); } })`,
     );
-    const server = await start(["start"], { cwd, env: FREE });
+    const env = { ...FREE, DATABASE_URL: database.url };
+    const server = await start(["start"], { cwd, env });
     const { stdout: id } = await run(["enqueue", "poison", "--url", server.ready.url]);
     const { code, stderr } = await server.ended;
     expect(code).toBe(1);
@@ -92,9 +103,9 @@ describe("errors that nobody caught", () => {
     expect(stderr).toContain("TypeError: nobody caught me");
     await writeFile(
       join(cwd, "holdfast.config.mjs"),
-      `import { defineJob } from "holdfast"; export default { jobs: [defineJob("poison", { run: (job) => job.attempt })] };`,
+      `import { defineJob } from "holdfast"; export default { jobs: [defineJob("poison", { lease: "1s", run: (job) => job.attempt })] };`,
     );
-    const again = await start(["start"], { cwd, env: FREE });
+    const again = await start(["start"], { cwd, env });
     const job = await untilDone(again.ready.url, id.trim());
     expect(job).toMatchObject({ state: "done", result: 1 });
     again.kill("SIGTERM");

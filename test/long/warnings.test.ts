@@ -1,9 +1,10 @@
 // Definitions that are allowed and probably mistaken: each is told at start, with both values and what to set.
-import { afterEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineJob, type JobOptions } from "#src/job/define-job.js";
 import { kindWarnings } from "#src/job/warnings.js";
-import { openTest, type TestHoldfast } from "#src/testing/index.js";
+import { ended } from "../support/events.ts";
 import { caught } from "../support/make.ts";
+import { useHoldfast } from "../support/open-test.ts";
 
 const kind = (options: Partial<JobOptions<unknown, unknown, unknown>>) =>
   defineJob("embed", { run: () => undefined, ...options });
@@ -113,27 +114,19 @@ test("several mistakes of several kinds are all told", () => {
 });
 
 describe("work()", () => {
-  let hf: TestHoldfast | undefined;
-  afterEach(() => hf?.close());
+  const warned: { message: string; fields: object | undefined }[] = [];
+  const quiet = (): void => undefined;
+  const bench = useHoldfast("server", {
+    log: { debug: quiet, info: quiet, error: quiet, warn: (message, fields) => void warned.push({ message, fields }) },
+  });
 
   test("logs each warning once, when it starts", async () => {
-    const warned: { message: string; fields: object | undefined }[] = [];
-    const quiet = (): void => undefined;
-    hf = await openTest({
-      log: {
-        debug: quiet,
-        info: quiet,
-        error: quiet,
-        warn: (message, fields) => void warned.push({ message, fields }),
-      },
-    });
-    const kinds = [
-      defineJob("calm", { run: () => undefined }),
-      defineJob("hasty", { lease: "500ms", run: () => undefined }),
-    ];
-    await hf.work(kinds);
-    const { id } = await hf.enqueue(kinds[1]!, 1);
-    await hf.jobs.wait(id, { timeout: "15s" });
+    const calm = defineJob("calm", { run: () => undefined });
+    const hasty = defineJob("hasty", { lease: "500ms", run: () => undefined });
+    const worker = await bench.hf.work([calm, hasty]);
+    const { id } = await bench.hf.enqueue(hasty, 1);
+    await ended(bench.hf, id);
+    await worker.stop();
     expect(warned).toEqual([
       { message: expect.stringContaining("hasty: lease is"), fields: { code: "lease-below-a-second" } },
     ]);

@@ -11,7 +11,7 @@ import { type EndedRun, settleRuns } from "#src/store/jobs/settle.js";
 import { makeStore, type Store } from "#src/store/sql.js";
 import { assertSound } from "../support/assert-sound.ts";
 import { createDatabase } from "../support/database.ts";
-import { openSession, type Session, untilBlocks } from "../support/locks.ts";
+import { openSession, type Session, untilBlocks, watch } from "../support/locks.ts";
 
 export const SCHEMA = "hf_race";
 export const LEASE_MS = 30_000;
@@ -190,6 +190,23 @@ export async function claimAll(store: Store, limit = 1_000): Promise<HeldRun[]> 
   const by = holder();
   const jobs = await claimLane(store, by, lane(), limit);
   return jobs.map((job) => ({ id: job.id, token: by.token, job }));
+}
+
+/**
+ * Starts a call that gives up after a short wait for a lock, and comes back when it is seen waiting for `holding`. What
+ * it gives up with before it was seen is not counted: it is started again.
+ */
+export async function startBlocked<T>(
+  arena: Arena,
+  holding: Session,
+  start: () => Promise<T>,
+  otherwise: T,
+): Promise<{ result: Promise<T> }> {
+  for (;;) {
+    const call = watch(unlessLocked(start(), otherwise));
+    const isSeen = await Promise.race([arena.blocks(holding).then(() => true), call.promise.then(() => false)]);
+    if (isSeen) return { result: call.promise };
+  }
 }
 
 /** A call that may run into its own short lock timeout counts as refused. */

@@ -6,7 +6,7 @@ import { cancelIfOpen } from "#src/store/jobs/cancel.js";
 import { claimLane } from "#src/store/jobs/claim.js";
 import { settleDone, settleRuns } from "#src/store/jobs/settle.js";
 import { type Session, watch } from "../support/locks.ts";
-import { type Arena, ended, EXPIRE, holder, lane, LEASE_MS, openArena, SCHEMA, unlessLocked } from "./arena.ts";
+import { type Arena, ended, EXPIRE, holder, lane, LEASE_MS, openArena, SCHEMA, startBlocked } from "./arena.ts";
 
 let arena: Arena;
 let other: Session;
@@ -47,10 +47,9 @@ test("a run that succeeds while its cancel is being committed is done", async ()
   const run = await arena.running();
   await other.begin();
   expect(await cancelIfOpen(other.store(SCHEMA), [run.id], DAY_MS)).toMatchObject([{ how: "requested" }]);
-  const settling = unlessLocked(settleDone(arena.store, [done(run)], []), new Set<string>());
-  await arena.blocks(other);
+  const settling = await startBlocked(arena, other, () => settleDone(arena.store, [done(run)], []), new Set<string>());
   await other.commit();
-  const first = await settling;
+  const first = await settling.result;
   if (first.size === 0) await settleRuns(arena.store, [ended(run, "done")]);
   expect(await arena.history(run.id)).toMatchObject([{ state: "done" }]);
 });

@@ -9,7 +9,7 @@ import { retryIfDead } from "#src/store/jobs/retry.js";
 import { type EndedRun, settleDone, settleRuns } from "#src/store/jobs/settle.js";
 import type { Store } from "#src/store/sql.js";
 import { type Session, watch } from "../support/locks.ts";
-import { type Arena, claimAll, ended, EXPIRE, holder, lane, newJob, openArena, SCHEMA, unlessLocked } from "./arena.ts";
+import { type Arena, claimAll, ended, EXPIRE, holder, lane, newJob, openArena, SCHEMA, startBlocked } from "./arena.ts";
 
 let arena: Arena;
 let other: Session;
@@ -47,12 +47,11 @@ test("an enqueue that commits while the run is being settled makes it run again"
   const run = await arena.running({ coalesceKey: key, payload: '"old"' });
   await other.begin();
   expect(await enqueue(key, "new", other.store(SCHEMA))).toMatchObject({ id: run.id, coalesced: true });
-  const settling = unlessLocked(settleDone(arena.store, [done(run)], []), new Set<string>());
-  await arena.blocks(other);
+  const settling = await startBlocked(arena, other, () => settleDone(arena.store, [done(run)], []), new Set<string>());
   // The careful settle does not wait: it leaves a locked row for later.
   expect(await settleRuns(arena.store, [ended(run, "done")])).toEqual([]);
   await other.commit();
-  expect(await settling).toEqual(new Set());
+  expect(await settling.result).toEqual(new Set());
   expect(await settleRuns(arena.store, [ended(run, "done")])).toMatchObject([{ verdict: "again" }]);
   expect(await drain()).toEqual(["new"]);
 });

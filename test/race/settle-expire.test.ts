@@ -5,7 +5,7 @@ import { beatIfHeld } from "#src/store/jobs/beat.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
 import type { Session } from "../support/locks.ts";
-import { type Arena, ended, EXPIRE, LEASE_MS, openArena, SCHEMA, unlessLocked } from "./arena.ts";
+import { type Arena, ended, EXPIRE, LEASE_MS, openArena, SCHEMA, startBlocked } from "./arena.ts";
 
 let arena: Arena;
 let other: Session;
@@ -46,10 +46,14 @@ test("a settle that waited for an expiry is refused, and told that the lease was
   const run = await arena.overdue();
   await other.begin();
   expect(await expireIfOverdue(other.store(SCHEMA), EXPIRE)).toMatchObject([{ id: run.id }]);
-  const settling = unlessLocked(settleDone(arena.store, [done(run)], [lease(run)]), new Set<string>());
-  await arena.blocks(other);
+  const settling = await startBlocked(
+    arena,
+    other,
+    () => settleDone(arena.store, [done(run)], [lease(run)]),
+    new Set<string>(),
+  );
   await other.commit();
-  expect(await settling).toEqual(new Set());
+  expect(await settling.result).toEqual(new Set());
   expect(await arena.history(run.id)).toEqual([]);
   // Nobody has taken the job yet; the old run is over all the same.
   expect(await arena.live(run.id)).toMatchObject({ state: "pending", hold: 2 });

@@ -4,9 +4,10 @@ import { sql, type Store } from "../sql.ts";
 import { type EndedRun, lockGroupPatiently, settleRuns } from "./settle.ts";
 
 // One text parameter, used once: it also runs inside transactions of other libraries.
-const LOCK_IF_HELD = sql`
-select 1 as held from jsonb_to_record($1::text::jsonb) as r (id uuid, token bigint)
+const HELD = `select 1 as held from jsonb_to_record($1::text::jsonb) as r (id uuid, token bigint)
 join :schema.jobs j on j.id = r.id and j.token = r.token and j.state = 'running' for update of j`;
+const LOCK_IF_HELD = sql`${HELD}`;
+const LOCK_IF_HELD_AND_FREE = sql`${HELD} skip locked`;
 
 /** In the same transaction, at its end: a transaction that took as long as a lease must not be taken for a dead worker. */
 const RENEW = sql`
@@ -22,11 +23,19 @@ export interface HeldRun {
 }
 
 export async function lockIfHeld(store: Store, run: HeldRun): Promise<boolean> {
-  return (await store.query(LOCK_IF_HELD, [`{"id":"${run.id}","token":${run.token}}`])).rows.length === 1;
+  return (await store.query(LOCK_IF_HELD, [asJson(run)])).rows.length === 1;
 }
 
-export async function renewInside(store: Store, run: HeldRun): Promise<void> {
-  await store.query(RENEW, [run.token, run.leaseMs]);
+/** False as well if another transaction has the row: for whoever knows that this would be its own. */
+export async function lockIfHeldAndFree(store: Store, run: HeldRun): Promise<boolean> {
+  return (await store.query(LOCK_IF_HELD_AND_FREE, [asJson(run)])).rows.length === 1;
+}
+
+const asJson = (run: HeldRun): string => `{"id":"${run.id}","token":${run.token}}`;
+
+/** False: somebody else is at the lease's row right now. */
+export async function renewInside(store: Store, run: HeldRun): Promise<boolean> {
+  return (await store.query(RENEW, [run.token, run.leaseMs])).rowCount === 1;
 }
 
 /** Completion as part of a transaction that is fenced already; what the caller wrote commits with it. */
