@@ -32,12 +32,12 @@ create table :schema.jobs (
   hold smallint not null default 0,
   crash_count smallint not null default 0,
   state :schema.job_state not null default 'pending',
-  kind text not null,
-  queue text not null,
+  kind text collate "C" not null,
+  queue text collate "C" not null,
   payload jsonb not null,
-  key text,
-  coalesce_key text,
-  group_key text,
+  key text collate "C",
+  coalesce_key text collate "C",
+  group_key text collate "C",
   -- The newest payload of a coalescing enqueue that arrived during a run.
   rerun jsonb,
   last_error jsonb,
@@ -105,13 +105,13 @@ create table :schema.job_history (
   state :schema.job_state not null,
   -- Purged row by row before its partition can be dropped.
   purge_early boolean not null default false,
-  kind text not null,
-  queue text not null,
+  kind text collate "C" not null,
+  queue text collate "C" not null,
   payload jsonb not null,
   result jsonb,
-  key text,
-  coalesce_key text,
-  group_key text,
+  key text collate "C",
+  coalesce_key text collate "C",
+  group_key text collate "C",
   last_error jsonb,
   progress jsonb,
   headers jsonb,
@@ -122,8 +122,8 @@ create index job_history_purge_early on :schema.job_history (purge_at) where pur
 
 -- The ledger of idempotency keys. It outlives the jobs: purging a job never frees its key.
 create table :schema.job_keys (
-  kind text not null,
-  key text not null,
+  kind text collate "C" not null,
+  key text collate "C" not null,
   job_id uuid not null,
   payload_hash uuid not null,
   created_at timestamptz not null,
@@ -136,7 +136,7 @@ create index job_keys_expiry on :schema.job_keys (expires_at) where expires_at i
 
 -- Who is at the head of a group. Its row lock is what orders enqueues and settles of one group.
 create table :schema.job_groups (
-  name text primary key,
+  name text collate "C" primary key,
   head uuid,
   tail bigint not null
 ) with (fillfactor = 70);
@@ -157,7 +157,7 @@ create index attempts_failed_at on :schema.attempts (failed_at);
 
 create table :schema.workers (
   id uuid primary key,
-  name text not null,
+  name text collate "C" not null,
   started_at timestamptz not null,
   beat_at timestamptz not null,
   concurrency integer not null,

@@ -4,8 +4,11 @@
 // Down: the worker first (it waits for its jobs while HTTP still answers), then the port, then the database.
 // An error that nobody caught ends the process: its jobs are left as after a crash, so that they run again at once and
 // one that keeps killing its process is found out.
+import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Holdfast } from "../client/client.ts";
+import { checkPlace } from "../http/address.ts";
+import { PortUnavailable } from "../http/port-unavailable.ts";
 import { type HttpServer, serve } from "../http/serve.ts";
 import { open } from "../open.ts";
 import type { Duration } from "../shared/duration.ts";
@@ -65,6 +68,7 @@ async function start(
 ): Promise<void> {
   const kinds = settings.jobs.value;
   const folder = embeddedFolder(settings);
+  if (command !== "worker") await checkAddress(settings, folder);
   // The first start takes some seconds, and silence would look like a hang.
   if (folder !== undefined) log.info(`Opening the embedded database in ${folder}`);
   const hf = await open({
@@ -93,6 +97,15 @@ async function start(
     grace: settings.grace.value,
     name: `${hostname()}:${process.pid}`,
   });
+}
+
+/** Before anything is made. If the folder is there, whoever has the port may have it too, and opening it says who. */
+async function checkAddress({ host, port, token }: Settings, folder: string | undefined): Promise<void> {
+  try {
+    await checkPlace({ host: host.value, port: port.value, token: token.value });
+  } catch (error) {
+    if (!(error instanceof PortUnavailable) || folder === undefined || !existsSync(folder)) throw error;
+  }
 }
 
 async function stop({ worker, server, hf }: Running): Promise<void> {

@@ -56,7 +56,7 @@ function decode(bytes: Uint8Array): string {
 }
 
 function unreadable(message: string): Refusal {
-  return new Refusal("HOLDFAST_HTTP_BODY_UNREADABLE", message, "Send one JSON object, in UTF-8.");
+  return new Refusal("HOLDFAST_HTTP_REQUEST_UNREADABLE", message, "Send one JSON object, in UTF-8.");
 }
 
 function tooLarge(): Refusal {

@@ -1,14 +1,12 @@
 // The handler on a port, with node:http. Beyond loopback it starts only with a token. Slow and silent clients are cut
 // off; close() takes no new requests, lets those under way finish, and does not wait for ever.
-import { lookup } from "node:dns/promises";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { hostname } from "node:os";
 import { getRequestListener } from "@hono/node-server";
-import { OptionInvalid } from "../errors.ts";
+import { addressOf, listen } from "./address.ts";
 import { isLoopback } from "./auth.ts";
 import { type Handler, type HandlerOptions, makeHandler } from "./handler.ts";
-import { PortUnavailable } from "./port-unavailable.ts";
 
 export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses"> {
   /** Default 127.0.0.1. */
@@ -33,14 +31,9 @@ const CLOSE_WITHIN_MS = 3_000;
 
 export async function serve(options: ServeOptions): Promise<HttpServer> {
   const { host = "127.0.0.1", port = 7070, ...handlerOptions } = options;
-  const address = await addressOf(host);
+  const place = { host, port, token: handlerOptions.token };
+  const address = await addressOf(place);
   const isOpen = !isLoopback(address);
-  if (isOpen && handlerOptions.token === undefined) {
-    throw new OptionInvalid(
-      `The host ${host} can be reached by other machines, and there is no token.`,
-      "Set HOLDFAST_TOKEN to a long random text (openssl rand -hex 32 makes one), or use the host 127.0.0.1.",
-    );
-  }
   const named = [host, ...(isOpen ? [hostname()] : [])].filter((name) => isIP(name) !== 0 || /^[\w.-]+$/.test(name));
   const handler = makeHandler({
     ...handlerOptions,
@@ -57,7 +50,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     toNodeHandler(handler),
   );
   const closeServer = prepareClose(server);
-  await listen(server, host, address, port);
+  await listen(server, place, address);
   const at = server.address();
   const boundPort = typeof at === "object" && at !== null ? at.port : port;
   const shown = isIP(host) === 6 ? `[${host}]` : host;
@@ -78,7 +71,7 @@ export function toNodeHandler(handler: Handler): (request: IncomingMessage, resp
       Response.json(
         {
           error: {
-            code: "HOLDFAST_HTTP_BODY_UNREADABLE",
+            code: "HOLDFAST_HTTP_REQUEST_UNREADABLE",
             message: "The request cannot be read: its Host or its path is malformed.",
             hint: "Send a plain HTTP request to the address that the server printed at start.",
           },
@@ -87,58 +80,6 @@ export function toNodeHandler(handler: Handler): (request: IncomingMessage, resp
       ),
   });
   return (request, response) => void listener(request, response);
-}
-
-async function addressOf(host: string): Promise<string> {
-  if (isIP(host) !== 0) return host;
-  try {
-    return (await lookup(host)).address;
-  } catch (error) {
-    throw new OptionInvalid(
-      `The host ${JSON.stringify(host)} has no address.`,
-      "Use a name or address of this machine.",
-      {
-        cause: error,
-      },
-    );
-  }
-}
-
-function listen(server: Server, host: string, address: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => reject(whyNot(error, host, port)));
-    server.listen({ host: address, port, exclusive: true }, () => {
-      server.removeAllListeners("error");
-      // A connection that could not be accepted (no file descriptors left) must not end the process.
-      server.on("error", () => {});
-      resolve();
-    });
-  });
-}
-
-function whyNot(error: NodeJS.ErrnoException, host: string, port: number): Error {
-  switch (error.code) {
-    case "EADDRINUSE":
-      return new PortUnavailable(
-        `Port ${port} on ${host} is in use by another process.`,
-        `Stop that process, or choose another port: --port ${port + 1} or HOLDFAST_PORT=${port + 1}.`,
-        error,
-      );
-    case "EACCES":
-      return new PortUnavailable(
-        `This user may not listen on port ${port}.`,
-        "Choose a port above 1023, with --port or HOLDFAST_PORT.",
-        error,
-      );
-    case "EADDRNOTAVAIL":
-      return new PortUnavailable(
-        `The host ${host} is not an address of this machine.`,
-        "Use 127.0.0.1, or 0.0.0.0 for all of its addresses, with --host or HOLDFAST_HOST.",
-        error,
-      );
-    default:
-      return error;
-  }
 }
 
 /** Connections with a request under way end with its answer; all others, also those that never said a word, at once. */

@@ -48,6 +48,8 @@ interface Entry extends EndedRun {
 }
 
 const MAX_ROWS = 1_000;
+/** Statements in flight: while one waits for the disk, the next can run. */
+const LANES = 2;
 const MAX_BYTES = 4 * 1_048_576;
 /** Enough runs of one claim to be worth a statement of their own; fewer share one, pair by pair. */
 const WORTH_A_STATEMENT = 32;
@@ -59,22 +61,25 @@ const ABANDONED: Settled = Object.freeze({ verdict: "abandoned" });
 export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInput): Settler {
   let giveUpAt = Infinity;
   let quick: Run[] = [];
-  let isFlushing = false;
+  let flushing = 0;
+  let isScheduled = false;
   let onQuiet: (() => void) | undefined;
 
   // ---- the hot path: success, no group
 
   function pump(): void {
-    if (isFlushing) return;
-    if (quick.length === 0) return onQuiet?.();
-    isFlushing = true;
+    if (flushing === LANES || isScheduled) return;
+    if (quick.length === 0) return void (flushing === 0 && onQuiet?.());
+    isScheduled = true;
     // Handlers that end in the same turn of the event loop share the statement.
     setImmediate(() => {
-      const batch = takeBatch();
-      void settleQuickly(batch).then(() => {
-        isFlushing = false;
+      isScheduled = false;
+      flushing += 1;
+      void settleQuickly(takeBatch()).then(() => {
+        flushing -= 1;
         pump();
       });
+      pump();
     });
   }
 
@@ -227,7 +232,7 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
       giveUpAt = Date.now() + ms;
     },
     async idle() {
-      if (isFlushing || quick.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
+      if (flushing > 0 || quick.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
       await careful.idle();
     },
   };

@@ -61,6 +61,9 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   const signs = setInterval(() => board.showLife(clockMs()), SIGN_OF_LIFE_MS);
   signs.unref();
 
+  // Until a beat of the thread has come through, they come from here too: it takes its time to start, and a short lease
+  // would not wait for it.
+  let starter: Beater | undefined = makeBeater(input);
   let fallback: Beater | undefined;
   let overflow: Beater | undefined;
   let isStopping = false;
@@ -70,7 +73,11 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   const tell = (message: FromMain): void => worker.postMessage(message);
 
   worker.on("message", (message: FromThread) => {
-    if (message.type === "beat") input.onBeat(message.results, message.sentAt);
+    if (message.type === "beat") {
+      void starter?.stop();
+      starter = undefined;
+      input.onBeat(message.results, message.sentAt);
+    }
     if (message.type === "trouble") input.onTrouble(new Error(`Heartbeat thread: ${message.message}`));
     if (message.type === "stopped") onStopped?.();
   });
@@ -87,7 +94,8 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   function fallBack(error: unknown): void {
     if (fallback || isStopping) return;
     input.onTrouble(error);
-    fallback = makeBeater(input);
+    fallback = starter ?? makeBeater(input);
+    starter = undefined;
     for (const lease of held.values()) fallback.hold(lease);
   }
 
@@ -96,6 +104,7 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
       const lease = { token, leaseMs };
       held.set(`${token}/${leaseMs}`, lease);
       if (fallback) return fallback.hold(lease);
+      starter?.hold(lease);
       // More leases than the board has places: these few beats come from here.
       if (!board.hold(lease, clockMs())) (overflow ??= makeBeater(input)).hold(lease);
       else if (board.needsWaking(leaseMs)) tell({ type: "wake" });
@@ -103,13 +112,14 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
     drop(lease, removeRow) {
       held.delete(`${lease.token}/${lease.leaseMs}`);
       fallback?.drop(lease, removeRow);
+      starter?.drop(lease, false);
       overflow?.drop(lease, removeRow);
       if (!fallback) board.drop(lease, removeRow);
     },
     async stop() {
       isStopping = true;
       clearInterval(signs);
-      await overflow?.stop();
+      await Promise.all([starter?.stop(), overflow?.stop()]);
       if (fallback) return await fallback.stop();
       let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {

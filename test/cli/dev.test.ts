@@ -9,8 +9,7 @@ let dev: Running;
 let cwd: string;
 let database: TestDatabase;
 const token = "token-of-the-test";
-const holdfast = (...args: string[]) =>
-  run(args, { cwd, env: { HOLDFAST_URL: dev.ready.url, HOLDFAST_TOKEN: token } });
+const holdfast = (...args: string[]) => run(args, { cwd, env: { HOLDFAST_URL: dev.ready.url, HOLDFAST_TOKEN: token } });
 
 beforeAll(async () => {
   cwd = await makeFolder();
@@ -70,7 +69,16 @@ describe("enqueue", () => {
 
 describe("waiting", () => {
   test("a wait that is too short is exit code 124; a job cancelled meanwhile is exit code 4", async () => {
-    const short = await holdfast("enqueue", "sample.hello", '{"name":"Ada"}', "--delay", "1h", "--wait", "--timeout", "200ms");
+    const short = await holdfast(
+      "enqueue",
+      "sample.hello",
+      '{"name":"Ada"}',
+      "--delay",
+      "1h",
+      "--wait",
+      "--timeout",
+      "200ms",
+    );
     expect(short.code).toBe(124);
     expect(short.stderr).toContain("is scheduled after 200ms of waiting");
     const id = short.stdout.trim();

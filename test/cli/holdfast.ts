@@ -35,7 +35,9 @@ const folders: string[] = [];
 
 /** Only what a test gives, whatever the shell that runs the tests has set. */
 function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !/^(HOLDFAST_|DATABASE_URL|NODE_ENV|VITEST|FORCE_COLOR)/.test(name));
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(HOLDFAST_|DATABASE_URL|NODE_ENV|VITEST|FORCE_COLOR)/.test(name),
+  );
   return { ...Object.fromEntries(kept), ...env };
 }
 

@@ -70,7 +70,14 @@ test("start and worker share the work; both stop cleanly", async () => {
   const worker = await start(["worker"], { cwd, env });
   expect(server.ready).toMatchObject({ tier: "server" });
   expect(worker.ready.url).toBeUndefined();
-  const { code, stderr } = await run(["enqueue", "sample.hello", '{"name":"Ada"}', "--wait", "--url", server.ready.url]);
+  const { code, stderr } = await run([
+    "enqueue",
+    "sample.hello",
+    '{"name":"Ada"}',
+    "--wait",
+    "--url",
+    server.ready.url,
+  ]);
   expect(code, stderr).toBe(0);
   worker.kill("SIGTERM");
   server.kill("SIGTERM");

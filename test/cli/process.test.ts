@@ -1,4 +1,5 @@
 // The life of a server process: its folder, its port, signals, and errors that nobody caught.
+import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -30,30 +31,42 @@ async function withConfig(jobs: string): Promise<string> {
 }
 
 describe("the embedded folder", () => {
-  test("a second process is told who has it; afterwards the data is found again", async () => {
-    const cwd = await makeFolder();
-    const first = await start(["dev"], { cwd, env: FREE });
-    expect(first.ready).toMatchObject({ tier: "embedded", data: join(cwd, ".holdfast") });
-    expect(first.ready.promise).toContain("Survives the death of its process, not of the machine");
-    const { stdout: id } = await run(["enqueue", "sample.hello", '{"name":"Ada"}', "--wait", "--url", first.ready.url]);
+  test(
+    "a second process is told who has it; afterwards the data is found again",
+    async () => {
+      const cwd = await makeFolder();
+      const first = await start(["dev"], { cwd, env: FREE });
+      expect(first.ready).toMatchObject({ tier: "embedded", data: join(cwd, ".holdfast") });
+      expect(first.ready.promise).toContain("Survives the death of its process, not of the machine");
+      const { stdout: id } = await run([
+        "enqueue",
+        "sample.hello",
+        '{"name":"Ada"}',
+        "--wait",
+        "--url",
+        first.ready.url,
+      ]);
 
-    const second = await run(["dev"], { cwd, env: FREE });
-    expect(second.code).toBe(75);
-    expect(second.stderr).toContain(`in use by process ${first.pid} (holdfast dev)`);
-    expect(second.stderr).toContain("Stop that process, use its HTTP API instead");
+      const second = await run(["dev"], { cwd, env: { HOLDFAST_PORT: new URL(first.ready.url).port } });
+      expect(second.code).toBe(75);
+      expect(second.stderr).toContain(`in use by process ${first.pid} (holdfast dev)`);
+      expect(second.stderr).toContain("Stop that process, use its HTTP API instead");
 
-    const port = new URL(first.ready.url).port;
-    const third = await run(["dev", "--data", "other"], { cwd, env: { HOLDFAST_PORT: port } });
-    expect(third.code).toBe(1);
-    expect(third.stderr).toContain(`Port ${port} on 127.0.0.1 is in use by another process.`);
+      const port = new URL(first.ready.url).port;
+      const third = await run(["dev", "--data", "other"], { cwd, env: { HOLDFAST_PORT: port } });
+      expect(third.code).toBe(1);
+      expect(third.stderr).toContain(`Port ${port} on 127.0.0.1 is in use by another process.`);
+      expect(existsSync(join(cwd, "other"))).toBe(false);
 
-    first.kill("SIGINT");
-    expect((await first.ended).code).toBe(0);
-    const again = await start(["dev"], { cwd, env: FREE });
-    expect((await run(["jobs", "show", id.trim(), "--url", again.ready.url])).stdout).toContain("Hello, Ada!");
-    again.kill("SIGTERM");
-    expect((await again.ended).code).toBe(0);
-  }, FOR_EMBEDDED_MS);
+      first.kill("SIGINT");
+      expect((await first.ended).code).toBe(0);
+      const again = await start(["dev"], { cwd, env: FREE });
+      expect((await run(["jobs", "show", id.trim(), "--url", again.ready.url])).stdout).toContain("Hello, Ada!");
+      again.kill("SIGTERM");
+      expect((await again.ended).code).toBe(0);
+    },
+    FOR_EMBEDDED_MS,
+  );
 });
 
 describe("signals", () => {

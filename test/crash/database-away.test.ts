@@ -72,7 +72,10 @@ test("PostgreSQL stops at once and is away for longer than a lease", async () =>
   const { acked, unknown } = await enqueuing.stop();
   await scene.drained();
   expect(workers.map((worker) => worker.isRunning)).toEqual([true, true]);
-  expectAllDone((await scene.ended()).filter((job) => job.n < 10_000), 100);
+  expectAllDone(
+    (await scene.ended()).filter((job) => job.n < 10_000),
+    100,
+  );
   await expectAcksKept(acked, unknown);
   expect(await scene.charged()).toEqual([]);
   for (const worker of workers) expect(worker.errors).toBe("");
@@ -128,7 +131,10 @@ test("backends are terminated in a storm", async () => {
   const { acked, unknown } = await enqueuing.stop();
   await scene.drained();
   expect(workers.map((worker) => worker.isRunning)).toEqual([true, true]);
-  expectAllDone((await scene.ended()).filter((job) => job.n < 10_000), 150);
+  expectAllDone(
+    (await scene.ended()).filter((job) => job.n < 10_000),
+    150,
+  );
   await expectAcksKept(acked, unknown);
   expect(await scene.charged()).toEqual([]);
   // Otherwise nobody noticed.

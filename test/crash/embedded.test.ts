@@ -28,7 +28,14 @@ async function inside<T>(use: (hf: Holdfast) => Promise<T>): Promise<T> {
 }
 
 const enqueue = (payloads: WorkPayload[]): Promise<string[]> =>
-  inside(async (hf) => (await hf.enqueueMany(work, payloads.map((payload) => ({ payload })))).map((job) => job.id));
+  inside(async (hf) =>
+    (
+      await hf.enqueueMany(
+        work,
+        payloads.map((payload) => ({ payload })),
+      )
+    ).map((job) => job.id),
+  );
 
 test("a process is killed in the middle of its jobs: opened again, it runs them at once, uncharged", async () => {
   const ids = await enqueue([0, 1, 2].map((n) => ({ n, ms: 60_000, slowOnce: true })));
@@ -48,7 +55,12 @@ test("a process is killed in the middle of its jobs: opened again, it runs them 
   expect(await second.exited).toEqual({ code: 0, signal: null });
   await inside(async (hf) => {
     for (const id of ids) {
-      expect(await hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2, result: { by: "second" } });
+      expect(await hf.jobs.get(id)).toMatchObject({
+        state: "done",
+        attempt: 1,
+        claimCount: 2,
+        result: { by: "second" },
+      });
       expect(await hf.jobs.attempts(id)).toEqual([]);
     }
   });

@@ -20,7 +20,9 @@ test("a worker is killed in the middle of a job: another one runs it soon after 
   expect(started.at - killedAt).toBeLessThan(6_000);
   expect(started).toMatchObject({ job: id, attempt: 1 });
   await scene.drained();
-  expect(await scene.ended()).toMatchObject([{ id, state: "done", attempt: 1, claim_count: 2, result: { by: "second" } }]);
+  expect(await scene.ended()).toMatchObject([
+    { id, state: "done", attempt: 1, claim_count: 2, result: { by: "second" } },
+  ]);
   expect(await scene.charged()).toEqual([]);
 });
 
@@ -63,3 +65,15 @@ test("twenty times a worker is frozen past its lease and thawed: nothing it says
   }
   expect(await scene.charged()).toEqual([]);
 }, 120_000);
+
+test("handlers that block the event loop for three leases keep them", async () => {
+  scene = await openScene();
+  const workers = await Promise.all(["a", "b"].map((name) => scene.worker({ name, concurrency: 2, lease: "1s" })));
+  await scene.enqueueMany([0, 1, 2, 3].map((n) => ({ n, ms: 50, spin: 3_000 })));
+  await scene.drained();
+  const ended = await scene.ended();
+  expect(ended.map((job) => [job.n, job.state, job.attempt, job.claim_count])).toEqual(
+    [0, 1, 2, 3].map((n) => [n, "done", 1, 1]),
+  );
+  for (const { said } of workers) expect(said.filter((line) => line.what === "lease.lost")).toEqual([]);
+}, 60_000);

@@ -21,7 +21,12 @@ async function openBehindProxy(): Promise<void> {
 
 test("a worker behind a silent network: another one takes over, and what the first says later is refused", async () => {
   await openBehindProxy();
-  const cutOff = await scene.worker({ name: "cut off", url: proxy.through(scene.url), concurrency: 4, callTimeout: "2s" });
+  const cutOff = await scene.worker({
+    name: "cut off",
+    url: proxy.through(scene.url),
+    concurrency: 4,
+    callTimeout: "2s",
+  });
   const ids = await scene.enqueueMany(
     Array.from({ length: 4 }, (_, n) => ({ n, ms: 4_000, slowOn: ["cut off"], stubborn: true, progress: true })),
   );
@@ -109,12 +114,19 @@ test("answers to enqueues are lost after the commit: each is one job, and is ack
   });
   try {
     for (let n = 0; n < 12; n += 1) {
-      const { created } = await hf.enqueue(work, { n }, n % 3 === 0 ? { key: `k${n}` } : n % 3 === 1 ? { group: `g${n}` } : {});
+      const { created } = await hf.enqueue(
+        work,
+        { n },
+        n % 3 === 0 ? { key: `k${n}` } : n % 3 === 1 ? { group: `g${n}` } : {},
+      );
       expect([n, created]).toEqual([n, true]);
     }
     const many = await hf.enqueueMany(
       work,
-      Array.from({ length: 30 }, (_, more) => ({ payload: { n: 12 + more }, ...(more % 2 ? { key: `m${more}` } : {}) })),
+      Array.from({ length: 30 }, (_, more) => ({
+        payload: { n: 12 + more },
+        ...(more % 2 ? { key: `m${more}` } : {}),
+      })),
     );
     expect(many.filter((job) => !job.created)).toEqual([]);
     const together = await Promise.all(Array.from({ length: 30 }, (_, more) => hf.enqueue(work, { n: 42 + more })));
@@ -132,7 +144,13 @@ test("answers to claims and settles are lost after the commit: every job is run 
   await openBehindProxy();
   let lost = 0;
   let seen = 0;
-  const worker = await scene.worker({ name: "a", url: proxy.through(scene.url), concurrency: 5, lease: "20s", callTimeout: "3s" });
+  const worker = await scene.worker({
+    name: "a",
+    url: proxy.through(scene.url),
+    concurrency: 5,
+    lease: "20s",
+    callTimeout: "3s",
+  });
   proxy.onData(({ direction, data }) => {
     if (direction !== "to-server" || !(data.includes("claim_") || data.includes("settle_"))) return "pass";
     seen += 1;
@@ -140,7 +158,9 @@ test("answers to claims and settles are lost after the commit: every job is run 
     lost += 1;
     return "lose-reply";
   });
-  await scene.enqueueMany(Array.from({ length: 60 }, (_, n) => ({ n, ms: 30 + (n % 4) * 20, failUpTo: n % 10 === 9 ? 1 : 0 })));
+  await scene.enqueueMany(
+    Array.from({ length: 60 }, (_, n) => ({ n, ms: 30 + (n % 4) * 20, failUpTo: n % 10 === 9 ? 1 : 0 })),
+  );
   await scene.drained();
   proxy.onData(undefined);
   expect(lost).toBeGreaterThan(5);
@@ -163,10 +183,16 @@ for (const fault of ["cut", "lose-reply"] as const) {
     });
     const watcher = await scene.worker({ name: "b", concurrency: 3, lease: "3s" });
     const ids = await scene.enqueueMany([0, 1, 2].map((n) => ({ n, ms: 8_000 })));
-    await Promise.all(ids.map((id) => Promise.any([worker, watcher].map((each) => each.until("started", (said) => said["job"] === id)))));
+    await Promise.all(
+      ids.map((id) =>
+        Promise.any([worker, watcher].map((each) => each.until("started", (said) => said["job"] === id))),
+      ),
+    );
     await scene.drained();
     expect(beats).toBeGreaterThan(4);
-    expect([...worker.said, ...watcher.said].filter((said) => said.what === "aborted" || said.what === "lease.lost")).toEqual([]);
+    expect(
+      [...worker.said, ...watcher.said].filter((said) => said.what === "aborted" || said.what === "lease.lost"),
+    ).toEqual([]);
     const ended = await scene.ended();
     expectAllDone(ended, 3);
     expect(ended.map((job) => job.claim_count)).toEqual([1, 1, 1]);

@@ -28,3 +28,14 @@ test("one poison job among two hundred good ones: it ends dead, the others are d
   const { rows } = await scene.sql.query(`select crash_count, hold from ${SCHEMA}.jobs`);
   expect(rows).toEqual([{ crash_count: 3, hold: 3 }]);
 }, 120_000);
+
+test("a suspect that hangs is ended by its timeout, and does not keep its process from other work", async () => {
+  scene = await openScene();
+  const hung = await scene.enqueue({ n: 0, ms: 120_000, stubborn: true });
+  await scene.sql.query(`update ${SCHEMA}.jobs set hold = 2`);
+  const worker = await scene.worker({ name: "only", concurrency: 2, lease: "2s", timeout: "1s" });
+  await worker.until("started", (said) => said["job"] === hung);
+  const other = await scene.enqueue({ n: 1 });
+  await worker.until("job.retrying", (said) => said["job"] === hung);
+  await worker.until("job.done", (said) => said["job"] === other, 15_000);
+}, 60_000);

@@ -5,7 +5,14 @@ import { Client } from "pg";
 import { defineJob, type EnqueueOptions, type Holdfast, open } from "#src/index.js";
 import { assertSound } from "../support/assert-sound.ts";
 import { createDatabase } from "../support/database.ts";
-import { type Child, type ChildConfig, killChildren, startChild, supervise, type Supervised } from "../support/processes.ts";
+import {
+  type Child,
+  type ChildConfig,
+  killChildren,
+  startChild,
+  supervise,
+  type Supervised,
+} from "../support/processes.ts";
 
 export const SCHEMA = "hf_crash";
 
@@ -17,6 +24,7 @@ export interface WorkPayload {
   die?: "abort" | "kill";
   failUpTo?: number;
   stubborn?: boolean;
+  spin?: number;
   trace?: boolean;
   progress?: boolean;
 }

@@ -69,6 +69,8 @@ test("a rolling restart under load loses nothing and charges nobody", async () =
   expect(await scene.charged()).toEqual([]);
   // Otherwise nothing was handed over.
   expect((await scene.ended()).some((job) => job.claim_count > 1)).toBe(true);
-  const { rows } = await scene.sql.query("select count(*)::integer as suspects from hf_crash.job_history where last_error is not null");
+  const { rows } = await scene.sql.query(
+    "select count(*)::integer as suspects from hf_crash.job_history where last_error is not null",
+  );
   expect(rows).toEqual([{ suspects: 0 }]);
 }, 90_000);

@@ -109,7 +109,12 @@ describe("refusing", () => {
     ["a delay without a unit", { kind: "anything", delay: "5" }, 'delay is "5"', '"30s"'],
     ["a time without a zone", { kind: "anything", runAt: "2030-01-31T08:00:00" }, "runAt is", "with its zone"],
     ["a time that is none", { kind: "anything", runAt: "2030-13-41T08:00:00Z" }, "runAt is", "ISO 8601"],
-    ["both times", { kind: "anything", delay: "1s", runAt: "2030-01-31T08:00:00Z" }, "The body has both", "one of them"],
+    [
+      "both times",
+      { kind: "anything", delay: "1s", runAt: "2030-01-31T08:00:00Z" },
+      "The body has both",
+      "one of them",
+    ],
     ["an empty key", { kind: "anything", key: "" }, "key is 0 characters long.", "1 to 500"],
     ["a queue with a space", { kind: "anything", queue: "a b" }, 'queue is "a b".', "letters, digits"],
     ["no attempts", { kind: "anything", attempts: 0 }, "attempts is 0.", "from 1 to"],
@@ -126,9 +131,15 @@ describe("refusing", () => {
   });
 
   test.each<[string, string | Uint8Array, number, string, string]>([
-    ["broken JSON", '{"kind":', 400, "HOLDFAST_HTTP_BODY_UNREADABLE", "The body is not JSON"],
-    ["nothing", "", 400, "HOLDFAST_HTTP_BODY_UNREADABLE", "The body is empty."],
-    ["bytes that are not UTF-8", new Uint8Array([0x22, 0xff, 0x22]), 400, "HOLDFAST_HTTP_BODY_UNREADABLE", "not UTF-8"],
+    ["broken JSON", '{"kind":', 400, "HOLDFAST_HTTP_REQUEST_UNREADABLE", "The body is not JSON"],
+    ["nothing", "", 400, "HOLDFAST_HTTP_REQUEST_UNREADABLE", "The body is empty."],
+    [
+      "bytes that are not UTF-8",
+      new Uint8Array([0x22, 0xff, 0x22]),
+      400,
+      "HOLDFAST_HTTP_REQUEST_UNREADABLE",
+      "not UTF-8",
+    ],
     ["a list", "[]", 422, "HOLDFAST_OPTION_INVALID", "The body is not a JSON object."],
     ["null", "null", 422, "HOLDFAST_OPTION_INVALID", "The body is not a JSON object."],
     [
@@ -139,7 +150,13 @@ describe("refusing", () => {
       "9007199254740993",
     ],
     ["a number beyond all", '{"kind":"anything","payload":1e999}', 422, "HOLDFAST_PAYLOAD_INVALID", "is Infinity"],
-    ["an integer without end", `{"kind":"anything","payload":${"9".repeat(500)}}`, 422, "HOLDFAST_PAYLOAD_INVALID", "999"],
+    [
+      "an integer without end",
+      `{"kind":"anything","payload":${"9".repeat(500)}}`,
+      422,
+      "HOLDFAST_PAYLOAD_INVALID",
+      "999",
+    ],
     ["a NUL character", '{"kind":"anything","payload":"a\\u0000b"}', 422, "HOLDFAST_PAYLOAD_INVALID", "NUL"],
     ["half a surrogate", '{"kind":"anything","payload":"\\ud800"}', 422, "HOLDFAST_PAYLOAD_INVALID", "surrogate"],
   ])("%s", async (_, text, status, code, message) => {
@@ -149,14 +166,16 @@ describe("refusing", () => {
     expect(answer.body.error.message).toContain(message);
   });
 
-  test.each(["text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "xapplication/json"])(
-    "the content type %s",
-    async (type) => {
-      const answer = await api.postText("/api/v1/jobs", '{"kind":"anything"}', { "content-type": type });
-      expect(answer.status).toBe(415);
-      expect(answer.body.error.code).toBe("HOLDFAST_HTTP_TYPE_UNSUPPORTED");
-    },
-  );
+  test.each([
+    "text/plain",
+    "application/x-www-form-urlencoded",
+    "application/json; charset=latin1",
+    "xapplication/json",
+  ])("the content type %s", async (type) => {
+    const answer = await api.postText("/api/v1/jobs", '{"kind":"anything"}', { "content-type": type });
+    expect(answer.status).toBe(415);
+    expect(answer.body.error.code).toBe("HOLDFAST_HTTP_TYPE_UNSUPPORTED");
+  });
 
   test("other spellings of the JSON type are fine", async () => {
     for (const type of ["application/json; charset=utf-8", "Application/JSON;charset=UTF8", "application/ld+json"]) {

@@ -56,7 +56,8 @@ describe("reading", () => {
 describe("listing", () => {
   test("newest first, page by page, without payloads", async () => {
     const ids = [];
-    for (let n = 0; n < 5; n += 1) ids.push(await enqueue({ kind: "anything", queue: "paged", delay: "1h", payload: n }));
+    for (let n = 0; n < 5; n += 1)
+      ids.push(await enqueue({ kind: "anything", queue: "paged", delay: "1h", payload: n }));
     const seen: string[] = [];
     let cursor = "";
     do {
@@ -121,9 +122,9 @@ describe("acting", () => {
     const again = await until(id, "dead");
     expect(again.attempts).toHaveLength(2);
     expect((await api.post(`/api/v1/jobs/${id}/discard`)).body).toEqual({ id, state: "dead", discarded: true });
-    expect((await api.get("/api/v1/jobs?state=dead&limit=500")).body.jobs.map((job: { id: string }) => job.id)).not.toContain(
-      id,
-    );
+    expect(
+      (await api.get("/api/v1/jobs?state=dead&limit=500")).body.jobs.map((job: { id: string }) => job.id),
+    ).not.toContain(id);
     expect((await api.post(`/api/v1/jobs/${id}/retry`)).status).toBe(409);
     expect((await api.post(`/api/v1/jobs/${id}/discard`)).status).toBe(409);
   });

@@ -133,10 +133,9 @@ export async function openArena(): Promise<Arena> {
     },
     async overdue(job = {}) {
       const run = await arena.running(job);
-      await watcher.query(
-        `update ${SCHEMA}.leases set expires_at = now() - interval '1 second' where token = $1`,
-        [run.token],
-      );
+      await watcher.query(`update ${SCHEMA}.leases set expires_at = now() - interval '1 second' where token = $1`, [
+        run.token,
+      ]);
       return run;
     },
     async dead(job = {}) {

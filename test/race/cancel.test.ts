@@ -39,7 +39,9 @@ test("a cancel that waited for a settle that was rolled back asks the run to sto
   await arena.blocks(other);
   await other.rollback();
   expect(await cancelling).toMatchObject([{ id: run.id, how: "requested" }]);
-  expect(await settleRuns(arena.store, [ended(run, "retry", { delayMs: 1 })])).toMatchObject([{ verdict: "cancelled" }]);
+  expect(await settleRuns(arena.store, [ended(run, "retry", { delayMs: 1 })])).toMatchObject([
+    { verdict: "cancelled" },
+  ]);
   expect(await arena.history(run.id)).toMatchObject([{ state: "cancelled" }]);
 });
 
@@ -73,7 +75,9 @@ test("a cancel that waited for a claim reaches the lease of that claim", async (
   // The next beat brings the request, whether or not any notification arrives.
   const beat = await beatIfHeld(arena.store, [{ token: by.token, leaseMs: LEASE_MS }], [], 5_000);
   expect(beat).toMatchObject([{ state: "renewed", cancel_ids: [id] }]);
-  await settleRuns(arena.store, [{ ...done({ id: id!, token: by.token }), outcome: "cancelled", delayMs: 0, group: null }]);
+  await settleRuns(arena.store, [
+    { ...done({ id: id!, token: by.token }), outcome: "cancelled", delayMs: 0, group: null },
+  ]);
 });
 
 test("a cancel that waited for a claim that was rolled back cancels the waiting job", async () => {
@@ -125,7 +129,9 @@ test("a cancel and a beat that meet on the lease lose neither the request nor th
   await cancelIfOpen(other.store(SCHEMA), [second.id], DAY_MS);
   expect(await beatIfHeld(arena.store, secondLease, [], 5_000)).toMatchObject([{ state: "unknown" }]);
   await other.commit();
-  expect(await beatIfHeld(arena.store, secondLease, [], 5_000)).toMatchObject([{ state: "renewed", cancel_ids: [second.id] }]);
+  expect(await beatIfHeld(arena.store, secondLease, [], 5_000)).toMatchObject([
+    { state: "renewed", cancel_ids: [second.id] },
+  ]);
   for (const each of [run, second]) await settleRuns(arena.store, [ended(each, "cancelled")]);
 });
 

@@ -220,11 +220,17 @@ test("of many enqueues with one key, during runs that end in every way, the last
   const ran: number[] = [];
   let isOver = false;
   const working = (async () => {
-    for (let turn = 0; !isOver || (await arena.watcher.query(`select 1 from ${SCHEMA}.jobs where coalesce_key = $1`, [key])).rowCount > 0; turn += 1) {
+    for (
+      let turn = 0;
+      !isOver ||
+      (await arena.watcher.query(`select 1 from ${SCHEMA}.jobs where coalesce_key = $1`, [key])).rowCount > 0;
+      turn += 1
+    ) {
       for (const run of await claimAll(arena.store)) {
         ran.push((run.job.payload as { n: number }).n);
         const outcome = isOver ? "done" : outcomes[turn % outcomes.length]!;
-        for (let settled = false; !settled;) settled = (await settleRuns(arena.store, [ended(run, outcome)])).length > 0;
+        for (let settled = false; !settled;)
+          settled = (await settleRuns(arena.store, [ended(run, outcome)])).length > 0;
       }
     }
   })();

@@ -95,7 +95,7 @@ test("the head is cancelled while somebody joins", async () => {
 test("the head and its successor are cancelled together: the third runs", async () => {
   const group = freshGroup();
   const [first, second, third] = [await join(group), await join(group), await join(group)];
-  await cancelIfOpen(arena.store, [second!, first!], DAY_MS);
+  await cancelIfOpen(arena.store, [second, first], DAY_MS);
   expect(await drain()).toEqual([third]);
 });
 
@@ -105,7 +105,7 @@ test("a member is cancelled while the head's settle is about to admit it", async
   const [second, third] = [await join(group), await join(group)];
   const [head] = await claimAll(arena.store);
   await other.begin();
-  await cancelIfOpen(other.store(SCHEMA), [second!], DAY_MS);
+  await cancelIfOpen(other.store(SCHEMA), [second], DAY_MS);
   const settling = settle(head!);
   await arena.blocks(other);
   await other.commit();

@@ -68,7 +68,9 @@ test("after an expiry the old run can write nothing, whichever way it ends", asy
     expect(await settleRuns(arena.store, [ended(run, outcome)])).toEqual([]);
     expect(await whyNotSettled(arena.store, [run])).toEqual(new Map([[run.id, "lost"]]));
   }
-  const progress = await progressIfRunning(arena.store, [{ id: run.id, token: run.token, done: 1, total: 2, note: null }]);
+  const progress = await progressIfRunning(arena.store, [
+    { id: run.id, token: run.token, done: 1, total: 2, note: null },
+  ]);
   expect(progress).toEqual(new Set());
   expect(await beatIfHeld(arena.store, [lease(run)], [], 5_000)).toMatchObject([{ state: "lost" }]);
   expect(await arena.live(run.id)).toEqual(before);

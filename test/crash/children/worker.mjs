@@ -1,7 +1,7 @@
 // A worker process, as a user would write one, with handlers that do what the job's payload says. It says what happens
 // as JSON lines and stops cleanly on SIGTERM.
 //
-// config: url, schema, name, concurrency, lease, grace, abortGrace, poll, traceUrl
+// config: url, schema, name, concurrency, lease, timeout, grace, abortGrace, poll, callTimeout, traceUrl
 // payload: n
 //   ms          how long it takes
 //   slowOn      only workers of these names take that long; the others do it at once
@@ -9,6 +9,7 @@
 //   die         "abort" or "kill": the process dies of it
 //   failUpTo    fails while its attempt is not greater
 //   stubborn    does not listen to its signal
+//   spin        blocks the event loop for so many milliseconds
 //   trace       "start" and "end" go to the table `trace`, on a connection of its own
 //   progress    reports progress under the worker's name before it returns
 import { setTimeout as sleep } from "node:timers/promises";
@@ -18,7 +19,10 @@ import { defineJob, open } from "../../../dist/index.js";
 const config = JSON.parse(process.argv[2]);
 const say = (what, fields = {}) => process.stdout.write(`${JSON.stringify({ what, ...fields })}\n`);
 // Nobody wants this process any more.
-process.stdin.on("end", () => process.exit(3)).on("error", () => process.exit(3)).resume();
+process.stdin
+  .on("end", () => process.exit(3))
+  .on("error", () => process.exit(3))
+  .resume();
 process.on("uncaughtException", (error) => {
   process.stderr.write(`uncaught: ${error.stack}\n`);
   process.exit(70);
@@ -43,16 +47,20 @@ const trace = (what, job) =>
 
 const work = defineJob("work", {
   lease: config.lease ?? "1s",
+  ...(config.timeout ? { timeout: config.timeout } : {}),
   attempts: 3,
   backoff: ["50ms"],
   async run(job) {
-    const { n, ms = 0, slowOn, slowOnce, die, failUpTo = 0, stubborn, trace: isTraced, progress } = job.payload;
+    const { n, ms = 0, slowOn, slowOnce, die, failUpTo = 0, stubborn, spin, trace: isTraced, progress } = job.payload;
     const { signal } = job;
-    signal.addEventListener("abort", () => say("aborted", { n, job: job.id, token: job.token, why: signal.reason?.why }));
+    signal.addEventListener("abort", () =>
+      say("aborted", { n, job: job.id, token: job.token, why: signal.reason?.why }),
+    );
     say("started", { n, job: job.id, token: job.token, attempt: job.attempt });
     if (isTraced) await trace("start", job);
     if (die === "abort") process.abort();
     if (die === "kill") process.kill(process.pid, "SIGKILL");
+    if (spin) for (const until = Date.now() + spin; Date.now() < until;);
     const isQuick = (slowOn && !slowOn.includes(config.name)) || (slowOnce && job.lastError?.reason === "crashed");
     const takes = isQuick ? 0 : ms;
     if (takes > 0) await sleep(takes, undefined, stubborn ? {} : { signal });
@@ -89,7 +97,6 @@ process.on("SIGTERM", () => {
     },
   );
 });
-if (config.enqueueFirst) await hf.enqueueMany(work, config.enqueueFirst.map((payload) => ({ payload })));
 await hf.work([work], {
   concurrency: config.concurrency ?? 1,
   name: config.name,

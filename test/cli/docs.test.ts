@@ -1,0 +1,27 @@
+// docs/cli.md lists the exit codes, the variables and the commands that exist, and no others.
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { EXIT } from "#src/cli/exit-codes.js";
+import { run } from "./holdfast.ts";
+
+const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
+const page = read("docs/cli.md");
+
+test("exit codes", () => {
+  const documented = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+  expect(documented).toEqual(Object.values(EXIT));
+});
+
+test("variables", () => {
+  const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name);
+  const real = [...read("src/cli/env.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name);
+  expect(documented.toSorted()).toEqual([...new Set(real)].toSorted());
+});
+
+test("commands", async () => {
+  const documented = [...page.matchAll(/^\| `holdfast (\w+)/gm)].map(([, name]) => name);
+  const { stdout } = await run([]);
+  const commands = stdout.slice(stdout.indexOf("Commands:"), stdout.indexOf("Examples:"));
+  const real = [...commands.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name).filter((name) => name !== "help");
+  expect(documented).toEqual(real);
+});

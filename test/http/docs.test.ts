@@ -1,0 +1,25 @@
+// docs/http.md lists the routes and the codes that exist, and no others.
+import { readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { CONTRACTS } from "#src/http/contracts.js";
+import { HTTP_CODES } from "#src/http/errors.js";
+
+const page = readFileSync(new URL("../../docs/http.md", import.meta.url), "utf8");
+
+test("every route is documented, with whether it wants a token, and no other route is", () => {
+  const documented = [...page.matchAll(/^\| `(GET|POST) (\/\S+)` \| (yes|no) \|/gm)].map(
+    ([, method, path, token]) => `${method} ${path} ${token}`,
+  );
+  const real = Object.values(CONTRACTS).map(
+    ({ method, path, access }) => `${method} ${path} ${access === "token" ? "yes" : "no"}`,
+  );
+  expect(documented.toSorted()).toEqual(real.toSorted());
+});
+
+test("every code that exists over HTTP only is documented with its status, and no other is", () => {
+  const documented = [...page.matchAll(/^\| `(HOLDFAST_HTTP_\w+)` \| (\d+) \|/gm)].map(([, code, status]) => [
+    code,
+    Number(status),
+  ]);
+  expect(Object.fromEntries(documented)).toEqual(HTTP_CODES);
+});
