@@ -25,7 +25,7 @@ export async function migrate(db: Db, schema: string): Promise<MigrationResult> 
   const quoted = quoteSchema(schema);
   const before = await readVersion(db, schema);
   refuseNewer(before, schema);
-  if (before.version === latestVersion()) return { from: before.version, to: before.version, applied: [] };
+  if (before.version >= latestVersion()) return { from: before.version, to: before.version, applied: [] };
   const lockKey = `holdfast migrate ${schema}`;
   return await db.transaction(
     async (tx) => {
@@ -45,7 +45,7 @@ export async function migrate(db: Db, schema: string): Promise<MigrationResult> 
         ]);
         applied.push(migration.name);
       }
-      return { from: current.version, to: latestVersion(), applied };
+      return { from: current.version, to: Math.max(current.version, latestVersion()), applied };
     },
     { timeoutMs: 120_000 },
   );

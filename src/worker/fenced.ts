@@ -24,10 +24,19 @@ function isInside(run: Run): boolean {
   return outer?.run === run && outer.isOpen;
 }
 
+/**
+ * For calls that share a statement with others: on the embedded tier it would wait for the transaction, and the
+ * transaction for it. Asked before they join, because a shared statement does not know who is in it.
+ */
+export function refuseInside(store: Store): void {
+  const outer = inside.getStore();
+  if (store.tier === "embedded" && outer?.isOpen) throw nested(outer.run);
+}
+
 function nested(run: Run): TransactionNested {
   return new TransactionNested(
-    `Job ${run.job.id} opened a fenced transaction inside another one: it would wait for itself.`,
-    "Use the tx you were given.",
+    `Job ${run.job.id} made a call inside its fenced transaction that would wait for that transaction to end.`,
+    "Use the tx you were given, or make the call after it.",
   );
 }
 

@@ -15,7 +15,7 @@ test("exit codes", () => {
 test("variables", () => {
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name);
   const real = [...read("src/cli/env.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name);
-  expect(documented.toSorted()).toEqual([...new Set(real)].toSorted());
+  expect(new Set(documented)).toEqual(new Set(real));
 });
 
 test("commands", async () => {

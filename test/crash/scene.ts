@@ -97,7 +97,7 @@ export async function openScene(url?: string): Promise<Scene> {
       return (await sql.query(text)).rows as Row[];
     }
   };
-  const places = { url: database.url, traceUrl: database.url, schema: SCHEMA };
+  const places = { url: database.url, schema: SCHEMA };
   const scene: Scene = {
     url: database.url,
     hf,

@@ -40,6 +40,18 @@ export interface Api {
 
 export async function startApi(database: string, options: Partial<ServeOptions> = {}): Promise<Api> {
   const hf = await open({ database });
+  const api = await serveApi(hf, options);
+  return {
+    ...api,
+    async close() {
+      await api.close();
+      await hf.close();
+    },
+  };
+}
+
+/** For a client that somebody else opens and closes. */
+export async function serveApi(hf: Holdfast, options: Partial<ServeOptions> = {}): Promise<Api> {
   const server = await serve({ hf, kinds: KINDS, port: 0, ...options });
   const call = async (path: string, init: RequestInit): Promise<Answer> => {
     const response = await fetch(`${server.url}${path}`, init);
@@ -62,10 +74,7 @@ export async function startApi(database: string, options: Partial<ServeOptions> 
       }),
     postText: (path, text, headers = {}) =>
       call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: text }),
-    async close() {
-      await server.close();
-      await hf.close();
-    },
+    close: () => server.close(),
   };
 }
 

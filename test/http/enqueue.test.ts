@@ -1,10 +1,12 @@
-// POST /api/v1/jobs on the embedded database in memory: what is accepted, and how the rest is refused.
+// POST /api/v1/jobs on the embedded database: what is accepted, and how the rest is refused.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type Api, startApi } from "./api.ts";
+import { useHoldfast } from "../support/open-test.ts";
+import { type Api, serveApi } from "./api.ts";
 
+const bench = useHoldfast("embedded");
 let api: Api;
 beforeAll(async () => {
-  api = await startApi("memory:");
+  api = await serveApi(bench.hf);
 });
 afterAll(() => api.close());
 

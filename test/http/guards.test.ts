@@ -2,14 +2,16 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeHandler, serve } from "#src/http/index.js";
-import { type Api, KINDS, rawRequest, startApi } from "./api.ts";
+import { useHoldfast } from "../support/open-test.ts";
+import { type Api, KINDS, rawRequest, serveApi } from "./api.ts";
 
+const bench = useHoldfast("server");
 let open: Api;
 let guarded: Api;
 const token = "a-token-for-tests";
 const incidents: unknown[] = [];
 beforeAll(async () => {
-  open = await startApi("memory:");
+  open = await serveApi(bench.hf);
   guarded = {
     ...open,
     server: await serve({ hf: open.hf, kinds: KINDS, port: 0, token, allowedHosts: ["jobs.example.com"] }),

@@ -6,7 +6,8 @@ let api: Api;
 beforeAll(async () => {
   api = await startApi("memory:");
   await api.hf.work(KINDS, { grace: "0s", abortGrace: "1s" });
-});
+  // A fresh embedded database takes seconds, on a busy machine many of them.
+}, 180_000);
 afterAll(() => api.close());
 
 async function enqueue(body: object): Promise<string> {

@@ -5,7 +5,7 @@ import { openPostgres } from "#src/db/postgres.js";
 import { quoteSchema } from "#src/shared/quote-schema.js";
 
 export interface SoundOptions {
-  /** Nobody works any more: nothing runs, and no lease is left. */
+  /** Nobody works any more, and nothing is left running. A lease of nothing may be left: it runs out by itself. */
   idle?: boolean;
 }
 
@@ -120,7 +120,7 @@ const RULES: Record<string, string> = {
 
 const IDLE_RULES: Record<string, string> = {
   "nothing runs": `select id, kind, token from :schema.jobs where state = 'running'`,
-  "no lease is left": `select token, lease_ms, job_ids from :schema.leases`,
+  "nothing waits to be buried or cancelled": `select id, kind, hold from :schema.jobs where hold = 4`,
 };
 
 const SHOWN = 5;

@@ -1,6 +1,7 @@
 // Stopping costs nobody an attempt: what runs is waited for, then told, then given back.
 import { describe, expect, test } from "vitest";
 import { drain } from "#src/testing/index.js";
+import { assertSound } from "../support/assert-sound.ts";
 import { ended, nextOf } from "../support/events.ts";
 import { aborted, caught, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -142,7 +143,7 @@ describe("a worker that is stopped", () => {
     held.release();
     await closed;
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
-    expect((await bench.db.query("select 1 from holdfast.leases")).rowCount).toBe(0);
+    await assertSound(bench.db, "holdfast", { idle: true });
     expect(await caught(other.enqueue(held.kind, 1))).toMatchObject({ code: "HOLDFAST_CLOSED" });
     expect(await caught(other.work([held.kind]))).toMatchObject({ code: "HOLDFAST_CLOSED" });
     await other.close();

@@ -1,32 +1,45 @@
 // Removes finished jobs whose retention is over, and keys whose life is. Each call is one bounded statement; the caller
 // repeats while it is worth it. A purge of jobs never touches the ledger of keys.
 import { historyName } from "./partitions.ts";
-import { sql, type Statement, type Store } from "../sql.ts";
+import { routine, sql, type Statement, type Store } from "../sql.ts";
 
-const PURGE_EARLY = sql`
-with due as materialized (
-  select id, finished_at from :schema.job_history
-  where purge_early and purge_at < :schema.clock()
+const PURGE_EARLY = routine({
+  name: "purge_finished",
+  takes: ["integer"],
+  gives: "count",
+  body: `with due as materialized (
+  select id from :schema.job_history where purge_early and purge_at < :schema.clock()
   order by purge_at limit $1 for update skip locked
 )
-delete from :schema.job_history h using due d where h.id = d.id and h.finished_at = d.finished_at`;
+-- A job is finished once, so its id is enough; by array, so that each partition is searched and none is walked.
+delete from :schema.job_history h where h.id = any(array(select id from due)) and h.purge_early`,
+});
 
-const PURGE_KEYS = sql`
-with due as materialized (
-  select k.kind, k.key from :schema.job_keys k
+const PURGE_KEYS = routine({
+  name: "purge_keys",
+  takes: ["integer"],
+  gives: "count",
+  body: `with due as materialized (
+  select k.ctid from :schema.job_keys k
   where k.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = k.job_id)
   order by k.expires_at limit $1 for update of k skip locked
 )
-delete from :schema.job_keys k using due d where k.kind = d.kind and k.key = d.key`;
+delete from :schema.job_keys k where k.ctid = any(array(select ctid from due))`,
+});
+
+async function counted(store: Store, statement: Statement, limit: number): Promise<number> {
+  const { rows } = await store.query<{ count: string }>(statement, [limit]);
+  return Number(rows[0]?.count ?? 0);
+}
 
 /** Finished jobs that go before their day's partition does. */
-export async function purgeEarly(store: Store, limit: number): Promise<number> {
-  return (await store.query(PURGE_EARLY, [limit])).rowCount;
+export function purgeEarly(store: Store, limit: number): Promise<number> {
+  return counted(store, PURGE_EARLY, limit);
 }
 
 /** Keys past their life whose job is neither live nor dead. */
-export async function purgeKeys(store: Store, limit: number): Promise<number> {
-  return (await store.query(PURGE_KEYS, [limit])).rowCount;
+export function purgeKeys(store: Store, limit: number): Promise<number> {
+  return counted(store, PURGE_KEYS, limit);
 }
 
 const EXPIRED_PARTITIONS = sql`

@@ -23,8 +23,10 @@ const BEAT = routine({
   select w.* from jsonb_to_recordset($1::jsonb) as w (token bigint, lease_ms integer)
 ),
 free as materialized (
-  select l.ctid from wanted w join :schema.leases l on l.token = w.token and l.lease_ms = w.lease_ms
-  for update of l skip locked
+  -- One search each, whatever the planner believes about the size of the table.
+  select l.ctid from wanted w cross join lateral (
+    select l.ctid from :schema.leases l where l.token = w.token and l.lease_ms = w.lease_ms for update of l skip locked
+  ) l
 ),
 renewed as (
   update :schema.leases l set expires_at = :schema.clock() + l.lease_ms * interval '1 millisecond'
@@ -32,8 +34,10 @@ renewed as (
   returning l.token, l.lease_ms, l.cancel_ids
 ),
 finished as (
-  delete from :schema.leases l using jsonb_to_recordset($2::jsonb) as d (token bigint, lease_ms integer)
-  where l.token = d.token and l.lease_ms = d.lease_ms
+  delete from :schema.leases l where l.ctid = any(array(
+    select f.ctid from jsonb_to_recordset($2::jsonb) as d (token bigint, lease_ms integer) cross join lateral (
+      select l.ctid from :schema.leases l where l.token = d.token and l.lease_ms = d.lease_ms for update of l
+    ) f))
 )
 select w.token, w.lease_ms, coalesce(r.cancel_ids, '{}') as cancel_ids,
   case

@@ -1,7 +1,7 @@
 // A worker process, as a user would write one, with handlers that do what the job's payload says. It says what happens
 // as JSON lines and stops cleanly on SIGTERM.
 //
-// config: url, schema, name, concurrency, lease, timeout, grace, abortGrace, poll, callTimeout, traceUrl
+// config: url, schema, name, concurrency, lease, timeout, grace, abortGrace, poll, callTimeout
 // payload: n
 //   ms          how long it takes
 //   slowOn      only workers of these names take that long; the others do it at once
@@ -10,10 +10,9 @@
 //   failUpTo    fails while its attempt is not greater
 //   stubborn    does not listen to its signal
 //   spin        blocks the event loop for so many milliseconds
-//   trace       "start" and "end" go to the table `trace`, on a connection of its own
+//   trace       "start", "failed" and "end" go to the table `trace`
 //   progress    reports progress under the worker's name before it returns
 import { setTimeout as sleep } from "node:timers/promises";
-import { Pool } from "pg";
 import { defineJob, open } from "../../../dist/index.js";
 
 const config = JSON.parse(process.argv[2]);
@@ -32,18 +31,14 @@ process.on("unhandledRejection", (error) => {
   process.exit(71);
 });
 
-const tracePool = config.traceUrl ? new Pool({ connectionString: config.traceUrl, max: 4 }) : undefined;
-tracePool?.on("error", () => {});
+// Fenced: a run that lost its lease leaves no trace, however late its statement arrives.
 const trace = (what, job) =>
-  tracePool.query("insert into trace (job, token, worker, what, attempt, n, grp) values ($1, $2, $3, $4, $5, $6, $7)", [
-    job.id,
-    job.token,
-    config.name,
-    what,
-    job.attempt,
-    job.payload.n,
-    job.group,
-  ]);
+  job.transaction((tx) =>
+    tx.query(
+      `insert into public.trace (job, token, worker, what, attempt, n, grp) values ($1, $2, $3, $4, $5, $6, $7)`,
+      [job.id, job.token, config.name, what, job.attempt, job.payload.n, job.group],
+    ),
+  );
 
 const work = defineJob("work", {
   lease: config.lease ?? "1s",

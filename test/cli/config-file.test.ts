@@ -1,0 +1,68 @@
+// holdfast.config.*: found, loaded, checked; what is wrong with it is told with the file's name.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadConfig } from "#src/cli/config-file.js";
+import { explain } from "#src/cli/exit-codes.js";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "holdfast-config-"));
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const write = (name: string, text: string) => writeFile(join(folder, name), text);
+
+async function problem(asked?: string): Promise<string> {
+  const error: unknown = await loadConfig(folder, asked).then(
+    () => new Error("it was not refused"),
+    (reason: unknown) => reason,
+  );
+  const { message, hint, exitCode } = explain(error);
+  expect(exitCode).toBe(2);
+  return `${message} ${hint ?? ""}`;
+}
+
+const kind = 'import { defineJob } from "holdfast"; const a = defineJob("a", { run() {} });';
+
+test.each([
+  ["holdfast.config.ts", "interface A { n: number } const a: A = { n: 4 }; export default { concurrency: a.n };"],
+  ["holdfast.config.mts", "export default async () => ({ concurrency: 4 as number });"],
+  ["holdfast.config.js", "module.exports = { concurrency: 4 };"],
+  ["holdfast.config.mjs", "export default { concurrency: 4 };"],
+  ["holdfast.config.json", '{ "concurrency": 4 }'],
+])("%s", async (name, text) => {
+  await write(name, text);
+  expect(await loadConfig(folder)).toMatchObject({ name, path: join(folder, name), config: { concurrency: 4 } });
+});
+
+test("no file is fine; one that was named must be there; two are one too many", async () => {
+  expect(await loadConfig(folder)).toBeNull();
+  expect(await problem("other.ts")).toContain("The configuration file other.ts is not there.");
+  await write("holdfast.config.json", "{}");
+  await write("holdfast.config.mjs", "export default {}");
+  expect(await problem()).toContain("several configuration files here: holdfast.config.mjs, holdfast.config.json");
+  expect(await loadConfig(folder, "holdfast.config.json")).not.toBeNull();
+});
+
+test("jobs may come from other files, and from holdfast itself", async () => {
+  await write("jobs.ts", `${kind} export { a };`);
+  await write("holdfast.config.ts", 'import { a } from "./jobs"; export default { jobs: [a] };');
+  expect((await loadConfig(folder))?.config.jobs?.map((job) => job.kind)).toEqual(["a"]);
+});
+
+test.each([
+  ["export default { jobz: [] };", 'holdfast.config.ts has the unknown option "jobz". Did you mean "jobs"?'],
+  ["export default { jobs: {} };", "holdfast.config.ts has jobs that are not a list."],
+  ["export default { jobs: [{}] };", "holdfast.config.ts has no job kind at jobs[0]. Put there what defineJob()"],
+  [`${kind} export default { jobs: [a, a] };`, 'holdfast.config.ts lists the kind "a" twice.'],
+  ["export const jobs = [];", "holdfast.config.ts does not export a configuration. Write export default"],
+  ["export default [];", "holdfast.config.ts does not export a configuration."],
+  ["export default {", "holdfast.config.ts cannot be loaded"],
+  ['throw new Error("my mistake");', "holdfast.config.ts cannot be loaded: my mistake It fails at"],
+  ['import "nowhere-at-all"; export default {};', "nowhere-at-all"],
+])("%s", async (text, message) => {
+  await write("holdfast.config.ts", text);
+  expect(await problem()).toContain(message);
+});

@@ -1,0 +1,417 @@
+// Every hot statement uses its index and visits a bounded number of rows: on an empty table, on one that grew after its
+// plan was made and never was analysed, and with a million finished and a hundred thousand waiting rows; with 1, 20 and
+// 200 kinds. The plans are those that really ran, also inside the routines: auto_explain hands them over as notices.
+import { randomUUID } from "node:crypto";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { endSetApart, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
+import { purgeEarly, purgeKeys } from "#src/store/janitor/purge.js";
+import { beatIfHeld } from "#src/store/jobs/beat.js";
+import { cancelIfOpen } from "#src/store/jobs/cancel.js";
+import { claimIds, claimLane, claimLanes, claimSuspect, type LanePosition } from "#src/store/jobs/claim.js";
+import { findExisting, insertJobs } from "#src/store/jobs/insert.js";
+import { lookAhead, lookBack } from "#src/store/jobs/look.js";
+import { progressIfRunning } from "#src/store/jobs/progress.js";
+import { readAttempts, readJob } from "#src/store/jobs/read.js";
+import { retryIfDead } from "#src/store/jobs/retry.js";
+import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import type { Store } from "#src/store/sql.js";
+import { randomToken, uuidv7 } from "#src/shared/uuid.js";
+import { useHoldfast } from "../support/open-test.ts";
+
+const FINISHED = 1_000_000;
+const WAITING = 100_000;
+const GROUPED = 10_000;
+/** The biggest tables; nothing hot may walk them. */
+const WATCHED = /^(jobs|job_history(_\d+)?|job_keys|leases|job_groups|attempts)$/;
+
+const NIL_ID = "00000000-0000-0000-0000-000000000000";
+const KINDS = { 1: ["one"], 20: names("twenty", 20), 200: names("many", 200) } as const;
+
+function names(stem: string, count: number): string[] {
+  return Array.from({ length: count }, (_, n) => `${stem}.${n}`);
+}
+
+interface PlanNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Actual Rows"?: number;
+  "Actual Loops"?: number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: PlanNode[];
+}
+
+interface Explained {
+  /** Sequential scans of watched tables that read anything, each with how many rows. */
+  seqScans: string[];
+  /** Rows read from watched tables, those that were thrown away included. */
+  visited: number;
+  detail: string;
+}
+
+/** One connection whose statements are explained. Plans that routines make on it stay in its cache. */
+class Session {
+  readonly client: Client;
+  readonly store: Store;
+  #plans: PlanNode[] = [];
+
+  private constructor(url: string, store: Store) {
+    this.client = new Client({ connectionString: url });
+    this.client.on("notice", ({ message }) => this.#hear(message ?? ""));
+    this.store = store.on({
+      query: async <Row>(text: string, values: readonly unknown[] = []) => {
+        const { rows, rowCount } = await this.client.query({ text, values: [...values] });
+        return { rows: rows as Row[], rowCount: rowCount ?? 0 };
+      },
+    });
+  }
+
+  static async open(url: string, store: Store): Promise<Session> {
+    const session = new Session(url, store);
+    await session.client.connect();
+    await session.client.query(`
+      load 'auto_explain';
+      set auto_explain.log_min_duration = 0;
+      set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on;
+      set auto_explain.log_timing = off;
+      set auto_explain.log_format = 'json';
+      set auto_explain.log_level = 'notice';
+      set client_min_messages = 'notice'`);
+    return session;
+  }
+
+  #hear(message: string): void {
+    const json = message.slice(message.indexOf("{"));
+    if (!message.includes("plan:")) return;
+    this.#plans.push((JSON.parse(json) as { Plan: PlanNode }).Plan);
+  }
+
+  /** Runs it, tells what was read, and undoes it. */
+  async explain(work: (store: Store) => Promise<unknown>): Promise<Explained> {
+    await this.client.query("begin");
+    this.#plans = [];
+    try {
+      await work(this.store);
+      const nodes = this.#plans.flatMap(flatten).filter((node) => WATCHED.test(node["Relation Name"] ?? ""));
+      const lines = nodes.map((node) => `${node["Node Type"]} on ${node["Relation Name"]}: ${rowsOf(node)}`);
+      return {
+        seqScans: lines.filter((line) => /^Seq Scan.*: [1-9]/.test(line)),
+        visited: nodes.reduce((sum, node) => sum + rowsOf(node), 0),
+        detail: lines.join("; "),
+      };
+    } finally {
+      await this.client.query("rollback");
+    }
+  }
+}
+
+const flatten = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flatten)];
+
+function rowsOf(node: PlanNode): number {
+  // What an update, delete or insert did is counted where its rows were found.
+  if (node["Node Type"] === "ModifyTable") return 0;
+  const perLoop =
+    (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
+  return Math.ceil(perLoop * (node["Actual Loops"] ?? 1));
+}
+
+const holder = (kinds: readonly string[]) => ({
+  token: randomToken(),
+  workerId: uuidv7(),
+  leases: JSON.stringify(kinds.map((kind) => ({ kind, lease_ms: 30_000 }))),
+});
+
+const lanesOf = (kinds: readonly string[], fromUs = "0"): LanePosition[] =>
+  kinds.map((kind) => ({ kind, rank: 0, fromUs, fromId: NIL_ID }));
+
+const gapsOf = (kinds: readonly string[]): { kind: string; lo: number; hi: number }[] =>
+  kinds.flatMap((kind) => [
+    { kind, lo: -101, hi: 0 },
+    { kind, lo: 0, hi: 101 },
+  ]);
+
+/** Claims some, and hands over what a settle needs. */
+async function claimed(store: Store, limit: number): Promise<{ token: string; ids: string[] }> {
+  const held = holder(KINDS[1]);
+  const jobs = await claimLane(store, held, lanesOf(KINDS[1])[0]!, limit);
+  return { token: held.token, ids: jobs.map(({ id }) => id) };
+}
+
+type Verb = [name: string, most: number, run: (store: Store) => Promise<unknown>];
+
+const AT_ONCE = 100;
+/** Microseconds of a time when everything that waits is already due. */
+const middle = (): string => String((Date.now() - 1_800_000) * 1_000);
+
+const VERBS: Verb[] = [
+  ["claim of one lane", 10 * AT_ONCE, (store) => claimLane(store, holder(KINDS[1]), lanesOf(KINDS[1])[0]!, AT_ONCE)],
+  [
+    "claim of one lane in a hurry",
+    10 * AT_ONCE,
+    (store) => claimLane(store, holder(KINDS[1]), lanesOf(KINDS[1])[0]!, AT_ONCE, true),
+  ],
+  [
+    "claim of one lane from the middle",
+    10 * AT_ONCE,
+    (store) => claimLane(store, holder(KINDS[1]), lanesOf(KINDS[1], middle())[0]!, AT_ONCE),
+  ],
+  ...([20, 200] as const).map((count): Verb => [
+    `claim of ${count} lanes`,
+    count * 16 + 10 * AT_ONCE,
+    (store) => claimLanes(store, holder(KINDS[count]), lanesOf(KINDS[count]), 16, AT_ONCE),
+  ]),
+  [
+    "claim by id",
+    1_000,
+    (store) =>
+      claimIds(
+        store,
+        holder(KINDS[1]),
+        Array.from({ length: 64 }, (_, n) => jobId(n * 97)),
+        [...KINDS[1]],
+        64,
+      ),
+  ],
+  ...([1, 20, 200] as const).flatMap((count): Verb[] => [
+    [
+      `claim of a suspect of ${count} kinds`,
+      20 * count + 100,
+      (store) => claimSuspect(store, holder(KINDS[count]), [...KINDS[count]], true),
+    ],
+    [
+      `look ahead with ${count} kinds`,
+      10 * count + 100,
+      (store) => lookAhead(store, lanesOf(KINDS[count]), gapsOf(KINDS[count]), [...KINDS[count]]),
+    ],
+    [
+      `look ahead with ${count} kinds, of which no lane is known`,
+      10 * count + 100,
+      (store) =>
+        lookAhead(
+          store,
+          [],
+          KINDS[count].map((kind) => ({ kind, lo: -101, hi: 101 })),
+          [...KINDS[count]],
+        ),
+    ],
+    [
+      `look back with ${count} kinds, where nothing is`,
+      10 * count + 100,
+      (store) => lookBack(store, lanesOf(KINDS[count]), 64),
+    ],
+    [
+      `look back with ${count} kinds, where much is`,
+      64 * count + 100,
+      (store) => lookBack(store, lanesOf(KINDS[count], middle()), 64),
+    ],
+  ]),
+  ["insert", 100, (store) => insertJobs(store, [newJob({}), newJob({})], null)],
+  [
+    "insert with keys, groups and coalescing",
+    200,
+    (store) =>
+      insertJobs(
+        store,
+        [newJob({ key: "key 7", keepKeyMs: 1 }), newJob({ group: "g" }), newJob({ coalesceKey: "c" })],
+        null,
+      ),
+  ],
+  ["looking for ids that are there already", 300, (store) => findExisting(store, [jobId(1), historyId(7), uuidv7()])],
+  [
+    "settle of one claim",
+    20 * AT_ONCE,
+    async (store) => {
+      const { token, ids } = await claimed(store, AT_ONCE);
+      if (ids.length > 0) await settleClaim(store, token, ids, 604_800_000, 30_000);
+    },
+  ],
+  [
+    "settle of runs of several claims",
+    20 * AT_ONCE,
+    async (store) => {
+      const { token, ids } = await claimed(store, AT_ONCE);
+      await settleDone(
+        store,
+        ids.map((id) => ({ id, token, keepMs: 604_800_000 })),
+        [{ token, leaseMs: 30_000 }],
+      );
+    },
+  ],
+  [
+    "settle of failures",
+    30 * AT_ONCE,
+    async (store) => {
+      const { token, ids } = await claimed(store, AT_ONCE);
+      const outcomes = ["retry", "dead", "snooze", "release", "cancelled"] as const;
+      const ended = ids.map((id, n) => ({
+        id,
+        token,
+        keepMs: null,
+        outcome: outcomes[n % outcomes.length]!,
+        delayMs: 1_000,
+        error: { name: "Error", message: "no" },
+        group: null,
+      }));
+      await settleRuns(store, ended);
+      await whyNotSettled(store, [...ended.slice(0, 20), { id: historyId(5), token: "7" }]);
+    },
+  ],
+  [
+    "progress",
+    20 * AT_ONCE,
+    async (store) => {
+      const { token, ids } = await claimed(store, AT_ONCE);
+      await progressIfRunning(
+        store,
+        ids.map((id) => ({ id, token, done: 1, total: 2, note: null })),
+      );
+    },
+  ],
+  [
+    "beat",
+    20 * AT_ONCE,
+    async (store) => {
+      const { token } = await claimed(store, AT_ONCE);
+      await beatIfHeld(store, [{ token, leaseMs: 30_000 }], [], 1_000);
+    },
+  ],
+  ["expire", 5_000, (store) => expireIfOverdue(store, { limit: AT_ONCE, atOnce: true, seenForMs: Infinity })],
+  ["burying what crashed too often", 500, (store) => endSetApart(store, 100, null)],
+  ["cancel", 200, (store) => cancelIfOpen(store, [jobId(3)], null)],
+  ["cancel of the head of a group", 300, (store) => cancelIfOpen(store, [groupedId(40)], null)],
+  ["retry", 100, (store) => retryIfDead(store, jobId(4))],
+  [
+    "reading a job and its attempts",
+    100,
+    async (store) => [await readJob(store, historyId(9)), await readAttempts(store, jobId(9))],
+  ],
+  ["purge of finished jobs", 5_000, (store) => purgeEarly(store, 1_000)],
+  ["purge of keys", 5_000, (store) => purgeKeys(store, 1_000)],
+];
+
+function newJob(more: Partial<Parameters<typeof insertJobs>[1][number]>) {
+  return { id: uuidv7(), kind: "one", queue: "default", rank: 0, attempts: 5, payload: "{}", ...more };
+}
+
+const hexId = (letter: string, n: number): string =>
+  `0000000${letter}-0000-7000-8000-${n.toString(16).padStart(12, "0")}`;
+const jobId = (n: number): string => hexId("a", n);
+const historyId = (n: number): string => hexId("b", n);
+const groupedId = (n: number): string => hexId("c", n);
+
+/** Rows as a busy system has them; the ids as hexId() writes them. */
+const GROW = `
+  insert into holdfast.jobs (id, run_at, created_at, max_attempts, rank, kind, queue, payload, hold, state)
+  select ('0000000a-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+    now() - interval '1 hour' + n * interval '30 milliseconds', now(), 5, 0,
+    case n % 10 when 0 then 'twenty.' || n / 10 % 20 when 1 then 'many.' || n / 10 % 200 else 'one' end,
+    'default', '{}', case when n % 5000 = 9 then 2 when n % 5000 = 8 then 3 when n % 5000 = 7 then 4 else 0 end,
+    case when n % 5000 = 8 then 'dead'::holdfast.job_state else 'pending' end
+  from generate_series(1, ${WAITING}) as n;
+
+  insert into holdfast.job_history (id, finished_at, created_at, run_at, started_at, purge_at, purge_early, token, attempt,
+    max_attempts, claim_count, rank, state, kind, queue, payload)
+  select ('0000000b-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+    date_trunc('day', now(), 'UTC') + (n % 5) * interval '1 day' + n * interval '1 millisecond', now(), now(), now(),
+    now() + (n % 700 - 10) * interval '1 hour', n % 20 = 0, n, 1, 5, 1, 0, 'done', 'one', 'default', '{}'
+  from generate_series(1, ${FINISHED}) as n;
+
+  insert into holdfast.job_keys (kind, key, job_id, payload_hash, created_at, expires_at)
+  select 'one', 'key ' || n, ('0000000b-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, gen_random_uuid(), now(),
+    now() + (n % 700 - 10) * interval '1 hour'
+  from generate_series(1, 100000) as n;
+
+  insert into holdfast.attempts (job_id, claim_count, attempt, started_at, failed_at, outcome, error)
+  select ('0000000a-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 1, 1, now(), now(), 'retry', '{}'
+  from generate_series(1, 50000) as n;
+
+  insert into holdfast.job_groups (name, head, tail)
+  select 'group ' || n, ('0000000c-0000-7000-8000-' || lpad(to_hex(2 * n), 12, '0'))::uuid, 2
+  from generate_series(1, ${GROUPED / 2}) as n;
+
+  insert into holdfast.jobs (id, run_at, created_at, max_attempts, rank, kind, queue, payload, hold, group_key, group_seq)
+  select ('0000000c-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, now(), now(), 5, 0, 'grouped', 'default', '{}',
+    n % 2, 'group ' || n / 2, 1 + n % 2
+  from generate_series(2, ${GROUPED + 1}) as n;
+
+  insert into holdfast.leases (token, lease_ms, expires_at, worker_id, job_ids)
+  select n, 30000, now() + (n - 50) * interval '1 second', gen_random_uuid(), array[gen_random_uuid()]
+  from generate_series(1, 2000) as n;`;
+
+describe("plans", () => {
+  const bench = useHoldfast("server");
+  const sessions: Session[] = [];
+  let early: Session;
+
+  async function openSession(): Promise<Session> {
+    const session = await Session.open(bench.url, bench.store);
+    sessions.push(session);
+    return session;
+  }
+
+  beforeAll(async () => {
+    early = await openSession();
+    // Analysed while there is nothing: the planner believes that there never will be.
+    await bench.db.script("analyze");
+  });
+  afterAll(async () => {
+    await Promise.all(sessions.map((session) => session.client.end()));
+    // Made up, and not what a real run would leave.
+    await bench.db.script(
+      "truncate holdfast.jobs, holdfast.job_history, holdfast.job_groups, holdfast.leases, holdfast.attempts",
+    );
+  });
+
+  async function check(session: Session, [name, most, run]: Verb): Promise<void> {
+    const { seqScans, visited, detail } = await session.explain(run);
+    expect(seqScans, `${name}: ${detail}`).toEqual([]);
+    expect(visited, `${name}: ${detail}`).toBeLessThanOrEqual(most);
+  }
+
+  test("the explaining itself works: a walk through a table is seen", async () => {
+    const seen = await early.explain((store) =>
+      store.query({ textIn: (schema) => `select count(*) from ${schema}.jobs` }),
+    );
+    expect(seen.detail).toContain("on jobs");
+  });
+
+  describe("on empty tables", () => {
+    test.each(VERBS)("%s", (...verb) => check(early, verb));
+  });
+
+  describe("on tables that grew after the plans were made, and were not analysed", () => {
+    beforeAll(async () => {
+      await bench.db.script(
+        `alter table holdfast.jobs set (autovacuum_enabled = off); set synchronous_commit = off; ${GROW}`,
+        { timeoutMs: 120_000 },
+      );
+    }, 150_000);
+    test.each(VERBS)("%s", (...verb) => check(early, verb));
+
+    test("and in a session that makes its plans now", async () => {
+      const late = await openSession();
+      for (const verb of VERBS) await check(late, verb);
+    });
+  });
+
+  describe("with a million finished and a hundred thousand waiting rows, analysed", () => {
+    beforeAll(() => bench.db.script("vacuum analyze", { timeoutMs: 120_000 }), 150_000);
+    test.each(VERBS)("%s", (...verb) => check(early, verb));
+
+    test("and in a session that makes its plans now", async () => {
+      const late = await openSession();
+      for (const verb of VERBS) await check(late, verb);
+    });
+
+    test("there really are as many rows", async () => {
+      const { rows } = await bench.db.query(
+        `select (select count(*) from holdfast.jobs) as waiting, (select count(*) from holdfast.job_history) as finished`,
+      );
+      expect(rows).toEqual([{ waiting: String(WAITING + GROUPED), finished: String(FINISHED) }]);
+      expect(await readJob(bench.store, historyId(77))).toMatchObject({ state: "done" });
+      expect(await readJob(bench.store, randomUUID())).toBeUndefined();
+    });
+  });
+});
