@@ -15,6 +15,7 @@ import type { Duration } from "../shared/duration.ts";
 import { sleep } from "../shared/sleep.ts";
 import type { Worker } from "../worker/worker.ts";
 import { sayReady } from "./banner.ts";
+import { calmTrouble } from "./calm-trouble.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { Log } from "./log.ts";
 import { reportJobs } from "./report-jobs.ts";
@@ -75,7 +76,7 @@ async function start(
     database: settings.database.value,
     data: settings.data.value,
     schema: settings.schema.value,
-    log,
+    log: calmTrouble(log),
   });
   running.hf = hf;
   reportJobs(hf, log, command === "dev" ? "info" : "debug");

@@ -25,13 +25,13 @@ export interface Holdfast extends AsyncDisposable {
   readonly schema: string;
   enqueue<Payload, Input, Result>(
     kind: JobKind<Payload, Input, Result>,
-    payload: Input,
+    payload: NoInfer<Input>,
     options?: EnqueueOptions,
   ): Promise<Enqueued>;
   /** One statement for up to 10,000 rows; results in the order of the rows. */
   enqueueMany<Payload, Input, Result>(
     kind: JobKind<Payload, Input, Result>,
-    rows: readonly EnqueueRow<Input>[],
+    rows: readonly EnqueueRow<NoInfer<Input>>[],
     options?: { tx?: Transaction | undefined },
   ): Promise<Enqueued[]>;
   /** Starts a worker for these kinds. Stopping it is graceful; closing the client stops it too. */

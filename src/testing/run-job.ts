@@ -38,7 +38,7 @@ export interface JobRun<Result> {
 
 export async function runJob<Payload, Input, Result>(
   kind: JobKind<Payload, Input, Result>,
-  payload: Input,
+  payload: NoInfer<Input>,
   options: RunJobOptions = {},
 ): Promise<JobRun<Result>> {
   const { attempt = 1, maxAttempts = kind.attempts } = options;

@@ -49,7 +49,7 @@ describe.each(TIERS)("calls at the same time, %s", (tier) => {
     );
     await bench.db.script("alter table holdfast.jobs drop constraint refuse_it");
     expect(results.flatMap(({ status }, n) => (status === "rejected" ? [n] : []))).toEqual([17]);
-    const stored = (await bench.hf.jobs.list({ kind: kind.kind, limit: 100 })).jobs.map((job) => job.payload);
+    const stored = (await bench.hf.jobs.list({ kind: kind.kind, limit: 100 })).jobs.map((job) => String(job.payload));
     expect(stored.toSorted()).toEqual(payloads.filter((payload) => payload !== "poison").toSorted());
   });
 

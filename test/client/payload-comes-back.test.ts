@@ -29,7 +29,7 @@ const TORTURE: [string, unknown][] = [
 
 describe.each(TIERS)("payloads, %s", (tier) => {
   const bench = useHoldfast(tier);
-  const echo = defineJob<unknown, unknown, unknown>(uniqueName("echo"), {
+  const echo = defineJob(uniqueName("echo"), {
     run: (job) => {
       handed.set(job.id, job.payload);
       return job.payload;
@@ -105,7 +105,7 @@ describe.each(TIERS)("payloads, %s", (tier) => {
 
   test("that do not fit the schema when they are claimed end dead, with the reason", async () => {
     const name = uniqueName();
-    const before = defineJob<unknown>(name, { run: () => undefined });
+    const before = defineJob(name, { run: () => undefined });
     const after = defineJob(name, { schema: z.object({ version: z.literal(2) }), run: () => undefined });
     const { id } = await bench.hf.enqueue(before, { version: 1 });
     expect(await drain(bench.hf, [after])).toMatchObject({ runs: 1, dead: 1 });

@@ -92,8 +92,12 @@ test("a job that crashed before is not blamed for the database's absence, nor is
   const others = await scene.enqueueMany([1, 2, 3].map((n) => ({ n, ms: 4_000, stubborn: n === 2 })));
   for (const other of others) await beside.until("started", (said) => said["job"] === other);
   await server.stop("immediate");
-  await sleep(4_000);
+  await sleep(1_000);
+  // Nobody can give back what this one had, and nobody could have heard of it either.
+  alone.kill("SIGKILL");
+  await sleep(3_000);
   await server.start();
+  await scene.worker({ name: "fresh", concurrency: 1, lease: "2s" });
   const suspects: unknown[] = [];
   const end = Date.now() + 60_000;
   for (;;) {

@@ -20,7 +20,7 @@ export interface WorkPayload {
   n: number;
   ms?: number;
   slowOn?: string[];
-  slowOnce?: boolean;
+  thenMs?: number;
   die?: "abort" | "kill";
   failUpTo?: number;
   stubborn?: boolean;

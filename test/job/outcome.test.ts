@@ -43,6 +43,5 @@ test("what is wrapped keeps its record", () => {
 test("a delay is a duration, and a wrong one is an error where it is written", () => {
   // @ts-expect-error a bare number is no duration
   expect(() => new RetryAfter(5)).toThrow("RetryAfter is 5");
-  // @ts-expect-error nor is a negative one
   expect(() => new Snooze("-5s")).toThrow("Snooze");
 });

@@ -34,7 +34,7 @@ export function makeGate(): Gate {
 }
 
 export interface HeldKind<Payload> {
-  readonly kind: JobKind<Payload, Payload, unknown>;
+  readonly kind: JobKind<Payload>;
   /** Contexts in the order in which they started. */
   readonly runs: JobContext<Payload>[];
   /** Resolves when the n-th run (from 1) has started. */

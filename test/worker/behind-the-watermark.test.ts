@@ -67,7 +67,7 @@ describe("saturated", () => {
   /** A worker with more to do than it can do: what is added behind its back has to compete. */
   async function saturate(shape: (typeof SHAPES)[number], hf: TestHoldfast = bench.hf): Promise<Saturated> {
     const kind = makeKind<string>({
-      run: shape.handlerMs === 0 ? () => undefined : async () => void (await after(shape.handlerMs)),
+      run: shape.handlerMs === 0 ? () => undefined : () => after(shape.handlerMs),
     });
     const feed = (count: number): Promise<unknown> =>
       bench.hf.enqueueMany(

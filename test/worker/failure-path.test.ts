@@ -43,7 +43,7 @@ const THROWN: Record<string, () => unknown> = {
   },
   "a revoked proxy": revoked,
   "a proxy that throws": () => new Proxy({}, { get: thrower, getPrototypeOf: thrower, has: thrower }),
-  "SQL and JSON": () => new Error(`'; drop table jobs; -- "}]` + "\\u0000 $1 :schema"),
+  "SQL and JSON": () => new Error(`'; drop table jobs; -- "}] \\u0000 $1 :schema`),
 };
 
 const RETURNED: Record<string, [make: () => unknown, state: string]> = {

@@ -50,8 +50,9 @@ where i.inhparent = $1::text::regclass and c.relname ~ '^job_history_[0-9]{8}$'
 order by c.relname`;
 
 const leaf = (name: string, text: string): Statement => ({
+  // In one pass: the schema's own name may hold either word.
   textIn: (quotedSchema) =>
-    text.replaceAll(":leaf", () => `${quotedSchema}."${name}"`).replaceAll(":schema", () => quotedSchema),
+    text.replaceAll(/:leaf|:schema/g, (word) => (word === ":leaf" ? `${quotedSchema}."${name}"` : quotedSchema)),
 });
 
 /** Drops whole days whose every job is past its retention. Returns the names of what it dropped. */

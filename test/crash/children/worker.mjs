@@ -5,7 +5,7 @@
 // payload: n
 //   ms          how long it takes
 //   slowOn      only workers of these names take that long; the others do it at once
-//   slowOnce    only takes that long as long as no worker has died of it, or been given up
+//   thenMs      how long it takes once a worker has died of it, or was given up
 //   die         "abort" or "kill": the process dies of it
 //   failUpTo    fails while its attempt is not greater
 //   stubborn    does not listen to its signal
@@ -46,7 +46,7 @@ const work = defineJob("work", {
   attempts: 3,
   backoff: ["50ms"],
   async run(job) {
-    const { n, ms = 0, slowOn, slowOnce, die, failUpTo = 0, stubborn, spin, trace: isTraced, progress } = job.payload;
+    const { n, ms = 0, slowOn, thenMs, die, failUpTo = 0, stubborn, spin, trace: isTraced, progress } = job.payload;
     const { signal } = job;
     signal.addEventListener("abort", () =>
       say("aborted", { n, job: job.id, token: job.token, why: signal.reason?.why }),
@@ -56,8 +56,8 @@ const work = defineJob("work", {
     if (die === "abort") process.abort();
     if (die === "kill") process.kill(process.pid, "SIGKILL");
     if (spin) for (const until = Date.now() + spin; Date.now() < until;);
-    const isQuick = (slowOn && !slowOn.includes(config.name)) || (slowOnce && job.lastError?.reason === "crashed");
-    const takes = isQuick ? 0 : ms;
+    const planned = thenMs !== undefined && job.lastError?.reason === "crashed" ? thenMs : ms;
+    const takes = slowOn && !slowOn.includes(config.name) ? 0 : planned;
     if (takes > 0) await sleep(takes, undefined, stubborn ? {} : { signal });
     if (job.attempt <= failUpTo) {
       if (isTraced) await trace("failed", job);

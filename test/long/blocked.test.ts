@@ -1,0 +1,230 @@
+// Event loops that are blocked, and main threads that hang: beats come from a thread of their own, and a process that
+// hangs for ever is found out by it.
+import { afterEach, describe, expect, test } from "vitest";
+import { pathToFileURL } from "node:url";
+import { defineJob } from "#src/job/define-job.js";
+import type { BeatResult, LeaseId } from "#src/store/jobs/beat.js";
+import { makeThreadBeater } from "#src/worker/thread-beater.js";
+import type { Worker } from "#src/worker/worker.js";
+import { collect, ended } from "../support/events.ts";
+import { type Gate, makeGate, makeHeldKind } from "../support/make.ts";
+import { useHoldfast } from "../support/open-test.ts";
+import { killChildren } from "../support/processes.ts";
+import { longChild, until } from "./scene.ts";
+
+const workers: Worker[] = [];
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+});
+
+/** What somebody else would make of the jobs, if they were let go. */
+const rivalBlock = (lease: "1s" | "2s") => defineJob<object>("block", { lease, attempts: 5, run: () => "rival" });
+const rivalWait = (lease: "1s" | "2s") => defineJob<object>("wait", { lease, run: () => "rival" });
+
+describe("a process of its own (server)", () => {
+  const bench = useHoldfast("server");
+  afterEach(killChildren);
+
+  test("a handler that computes for 3 leases is executed exactly once, with somebody waiting to take over", async () => {
+    const block = rivalBlock("1s");
+    const child = await longChild("blocking.mjs", { name: "spinner", url: bench.url, lease: "1s" });
+    const { id } = await bench.hf.enqueue(block, { ms: 3_000 });
+    await child.until("started");
+    workers.push(await bench.hf.work([block]));
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1, result: "spinner" });
+    expect(child.said.filter(({ what }) => what === "lease.lost" || what === "trouble")).toEqual([]);
+  });
+
+  test("a main thread that hangs for ever: the job is timed out, the hook ends the process, its other job is recovered elsewhere", async () => {
+    const [block, wait] = [rivalBlock("2s"), rivalWait("2s")];
+    const child = await longChild("blocking.mjs", {
+      name: "hanging",
+      url: bench.url,
+      lease: "2s",
+      timeout: "1s",
+      attempts: 1,
+      hungHook: pathToFileURL(new URL("./children/hung-hook.mjs", import.meta.url).pathname).href,
+    });
+    const other = await bench.hf.enqueue(wait, {});
+    await child.until("started", ({ kind }) => kind === "wait");
+    const hanging = await bench.hf.enqueue(block, {}, { attempts: 1 });
+    await child.until("started", ({ kind }) => kind === "block");
+    expect(await child.exited).toMatchObject({ signal: "SIGKILL" });
+    const hung = child.said.find(({ what }) => what === "hung");
+    expect(hung).toMatchObject({ jobs: [{ id: hanging.id, kind: "block" }], silentForMs: expect.any(Number) });
+    // Settled by the thread, before the hook was called.
+    expect(await bench.hf.jobs.get(hanging.id)).toMatchObject({
+      state: "dead",
+      attempt: 1,
+      lastError: { name: "Timeout", reason: "timeout", message: expect.stringContaining("1000 ms") },
+    });
+    expect(await bench.hf.jobs.get(other.id)).toMatchObject({ state: "running" });
+    workers.push(await bench.hf.work([block, wait]));
+    expect(await ended(bench.hf, other.id)).toMatchObject({
+      state: "done",
+      attempt: 1,
+      claimCount: 2,
+      result: "rival",
+    });
+    expect(await bench.hf.jobs.attempts(other.id)).toEqual([]);
+  });
+
+  test("a main thread that comes back late: its jobs were timed out, and what it claims from then on has beats again", async () => {
+    const [block, wait] = [rivalBlock("1s"), rivalWait("1s")];
+    const child = await longChild("blocking.mjs", {
+      name: "late",
+      url: bench.url,
+      lease: "1s",
+      timeout: "700ms",
+      concurrency: 3,
+    });
+    // Both are past their timeout when the thread looks, under two claims.
+    const jobs = [await bench.hf.enqueue(block, { ms: 1 }), await bench.hf.enqueue(block, { ms: 4_500 })];
+    await child.until("started", ({ job }) => job === jobs[1]!.id);
+    await child.until("job.retrying", ({ job }) => job === jobs[1]!.id);
+    expect(await bench.hf.jobs.attempts(jobs[1]!.id)).toMatchObject([
+      { outcome: "retry", error: { reason: "timeout", message: expect.stringContaining("blocked its process") } },
+    ]);
+    await bench.hf.jobs.cancel(jobs[1]!.id);
+    // Longer than its lease, with somebody who would take it over.
+    const { id } = await bench.hf.enqueue(wait, { ms: 3_000 });
+    await child.until("started", ({ job }) => job === id);
+    workers.push(await bench.hf.work([wait]));
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1, result: "late" });
+  });
+});
+
+describe("this process (embedded)", () => {
+  const bench = useHoldfast("embedded");
+
+  test("a handler that computes for 3 leases is executed exactly once: nobody else can take over, and our own janitor waits", async () => {
+    const lost = collect(bench.hf, "lease.lost");
+    const expired = collect(bench.hf, "lease.expired");
+    let runs = 0;
+    const spin = defineJob<null>("spin", {
+      lease: "400ms",
+      async run(job) {
+        runs += 1;
+        const end = performance.now() + 1_200;
+        while (performance.now() < end);
+        await job.progress(1, 1);
+        return job.signal.aborted;
+      },
+    });
+    workers.push(await bench.hf.work([spin], { concurrency: 2 }));
+    const { id } = await bench.hf.enqueue(spin, null);
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1, result: false });
+    expect([runs, lost.events, expired.events]).toEqual([1, [], []]);
+    lost.stop();
+    expired.stop();
+  });
+});
+
+describe("the thread", () => {
+  const bench = useHoldfast("server");
+
+  interface Beating {
+    troubles: string[];
+    /** Resolves at the next beat that renewed this lease. */
+    renewed(lease: LeaseId): Promise<BeatResult>;
+    beater: ReturnType<typeof makeThreadBeater>;
+  }
+
+  function startBeating(file?: URL): Beating {
+    const troubles: string[] = [];
+    const waiting = new Map<string, Gate & { result?: BeatResult }>();
+    const beater = makeThreadBeater({
+      store: bench.store,
+      onBeat(results) {
+        for (const result of results) {
+          if (result.state !== "renewed") continue;
+          const gate = waiting.get(result.token);
+          if (gate) gate.result = result;
+          gate?.open();
+        }
+      },
+      onTrouble: (error) => troubles.push(String(error)),
+      thread: { connection: { url: bench.url }, schema: "holdfast", kinds: [], hungHook: null },
+      ...(file ? { file } : {}),
+    });
+    return {
+      troubles,
+      beater,
+      async renewed({ token }) {
+        const gate: Gate & { result?: BeatResult } = makeGate();
+        waiting.set(token, gate);
+        await gate.opened;
+        return gate.result!;
+      },
+    };
+  }
+
+  async function heldLease(): Promise<{ lease: LeaseId; release(): void }> {
+    const held = makeHeldKind<null>({ lease: "1500ms" });
+    workers.push(await bench.hf.work([held.kind]));
+    await bench.hf.enqueue(held.kind, null);
+    return { lease: { token: (await held.started()).token, leaseMs: 1_500 }, release: held.release };
+  }
+
+  const child = (name: string): URL => new URL(`./children/${name}`, pathToFileURL(import.meta.filename));
+
+  test("beats from its own connection", async () => {
+    const { lease, release } = await heldLease();
+    const { beater, renewed, troubles } = startBeating();
+    beater.hold(lease);
+    expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    await until("the thread's own session", async () => {
+      const { rows } = await bench.db.query<{ count: number }>(
+        "select count(*)::integer as count from pg_stat_activity where datname = current_database() and query like '%beat%'",
+      );
+      return rows[0]!.count >= 2;
+    });
+    await beater.stop();
+    expect(troubles).toEqual([]);
+    release();
+  });
+
+  test("whose file a bundler left out: an error that says so and what to do, and beats from the main thread", async () => {
+    const { lease, release } = await heldLease();
+    const { beater, renewed, troubles } = startBeating(child("nowhere.mjs"));
+    expect(troubles).toEqual([
+      expect.stringMatching(/thread's file is missing \(.*nowhere\.mjs\).*main thread.*external/),
+    ]);
+    beater.hold(lease);
+    expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    await beater.stop();
+    release();
+  });
+
+  test.each([
+    ["cannot be loaded", "at once", /heartbeat thread failed \(cannot be loaded\); beats come from the main thread/],
+    ["throws", "throw", /heartbeat thread failed \(fell over\); beats come from the main thread/],
+    ["ends", "exit", /heartbeat thread ended; beats come from the main thread/],
+  ])("that %s is reported once, and the beats go on from the main thread", async (_, how, message) => {
+    const { lease, release } = await heldLease();
+    const { beater, renewed, troubles } = startBeating(child(`dying-threads.mjs?die=${how}`));
+    beater.hold(lease);
+    await until("the report", () => Promise.resolve(troubles.length > 0));
+    expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    const later = await heldLease();
+    beater.hold(later.lease);
+    expect(await renewed(later.lease)).toMatchObject({ token: later.lease.token });
+    beater.drop(lease, true);
+    beater.drop(later.lease, false);
+    await beater.stop();
+    expect(troubles).toEqual([expect.stringMatching(message)]);
+    release();
+    later.release();
+  });
+
+  test("that has not started yet is not waited for: the first beats come from the main thread", async () => {
+    const { lease, release } = await heldLease();
+    const { beater, renewed, troubles } = startBeating(child("silent-thread.mjs"));
+    beater.hold(lease);
+    expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    await beater.stop();
+    expect(troubles).toEqual([]);
+    release();
+  });
+});
