@@ -1,7 +1,7 @@
 // What `npm start`, `npm test` and `npm run build` share: install from the lock file if packages are missing, build if
 // the sources are newer than what was built. Quiet when there is nothing to do.
 import { spawnSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -55,5 +55,8 @@ export function build({ force = false } = {}) {
   // Files whose source is gone must not stay importable.
   if (force) rmSync(join(root, "dist"), { recursive: true, force: true });
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json"]);
+  chmodSync(join(root, "dist", "cli", "main.js"), 0o755);
+  const seed = join(root, "dist", "db", "embedded-seed.tar.gz");
+  if (!existsSync(seed)) run(process.execPath, ["scripts/build-seed.mjs", seed]);
   writeFileSync(stamp, "");
 }

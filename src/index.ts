@@ -1,5 +1,6 @@
 // The front door: re-exports only.
 export { open } from "./open.ts";
+export { defineConfig, type HoldfastConfig } from "./cli/config.ts";
 export type { Holdfast } from "./client/client.ts";
 export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";

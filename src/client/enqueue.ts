@@ -137,6 +137,7 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
     async enqueue(kind, payload, options) {
       const job = toNewJob(kind, payload, options, undefined);
       if (kind.schema) await checkPayload(kind, job.payload);
+      if (options.tx === undefined) store.assertOutside();
       if (options.tx !== undefined) return (await insertJobs(store.on(fromTransaction(options.tx)), [job], null))[0]!;
       const isSpecial = job.key !== undefined || job.group !== undefined || job.coalesceKey !== undefined;
       return await (isSpecial ? special : plain).add(job);

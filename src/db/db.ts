@@ -52,6 +52,11 @@ export interface Db extends Queryable {
   script(text: string, options?: QueryOptions): Promise<void>;
   /** LISTEN on a connection of its own, which reconnects by itself. In the embedded tier, in the same process. */
   listen(channel: string, handlers: ListenHandlers): Promise<Listener>;
+  /**
+   * Throws TransactionNested where a call would wait for the transaction it is made in (one session, embedded tier). For
+   * callers that hand their statement to somebody else, who sends it from outside.
+   */
+  assertOutside(): void;
   /** NOTIFY outside any transaction. */
   notify(channel: string, payload: string): Promise<void>;
   close(): Promise<void>;

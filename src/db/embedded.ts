@@ -157,6 +157,10 @@ class EmbeddedDb implements Db {
     };
   }
 
+  assertOutside(): void {
+    this.#refuseNested();
+  }
+
   async notify(channel: string, payload: string): Promise<void> {
     await this.query("select pg_notify($1, $2)", [channel, payload]);
   }

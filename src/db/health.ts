@@ -28,6 +28,7 @@ export function watchHealth(db: Db): WatchedDb {
       transaction: (work, options) => noted(db.transaction(work, options)),
       script: (text, options) => noted(db.script(text, options)),
       listen: (channel, handlers) => db.listen(channel, handlers),
+      assertOutside: () => db.assertOutside(),
       notify: (channel, payload) => noted(db.notify(channel, payload)),
       close: () => db.close(),
     },

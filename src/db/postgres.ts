@@ -111,6 +111,9 @@ class PostgresDb implements Db {
     };
   }
 
+  /** Every call has a connection of its own here. */
+  assertOutside(): void {}
+
   notify(channel: string, payload: string): Promise<void> {
     return this.#notify(channel, payload);
   }

@@ -2,6 +2,7 @@
 //
 // No timers: an idle system pays nothing, and a busy one shares round trips and fsyncs. A caller's promise settles
 // only after the batch with its own entry has. `lanes` allows more than one batch in flight.
+import { AsyncLocalStorage } from "node:async_hooks";
 
 export interface Coalescer<Entry, Result> {
   add(entry: Entry): Promise<Result>;
@@ -29,6 +30,10 @@ interface Waiting<Entry, Result> {
   reject(error: unknown): void;
 }
 
+/**
+ * Statements are sent from the context in which the coalescer was made: that of the caller who happened to be first
+ * (a transaction, say) is not that of the others.
+ */
 export function makeCoalescer<Entry, Result>(options: CoalesceOptions<Entry, Result>): Coalescer<Entry, Result> {
   const { run, maxEntries, maxWeight = Infinity, weigh = () => 0, lanes = 1 } = options;
   let queue: Waiting<Entry, Result>[] = [];
@@ -88,8 +93,10 @@ export function makeCoalescer<Entry, Result>(options: CoalesceOptions<Entry, Res
     }
   }
 
+  const outside = AsyncLocalStorage.snapshot();
+
   function pump(): void {
-    while (queue.length > 0 && inFlight < lanes) void flush();
+    while (queue.length > 0 && inFlight < lanes) void outside(flush);
   }
 
   return {

@@ -100,6 +100,8 @@ export interface Store {
   readonly schema: string;
   readonly tier: Db["tier"];
   query<Row>(statement: Statement, values?: readonly unknown[], options?: QueryOptions): Promise<QueryResult<Row>>;
+  /** See Db.assertOutside. */
+  assertOutside(): void;
   /** `tx` is the connection under the store that `work` is given. */
   transaction<T>(work: (store: Store, tx: Queryable) => Promise<T>): Promise<T>;
   /** The same schema on somebody else's connection. */
@@ -112,6 +114,7 @@ export function makeStore(db: Db, schema: string): Store {
     schema,
     tier: db.tier,
     query: (statement, values) => connection.query(statement.textIn(quoted), values),
+    assertOutside: () => {},
     transaction: (work) => work(onConnection(connection), connection),
     on: onConnection,
   });
@@ -119,6 +122,7 @@ export function makeStore(db: Db, schema: string): Store {
     schema,
     tier: db.tier,
     query: (statement, values, options) => db.query(statement.textIn(quoted), values, options),
+    assertOutside: () => db.assertOutside(),
     transaction: (work) => db.transaction((tx) => work(onConnection(tx), tx)),
     on: onConnection,
   };

@@ -44,7 +44,6 @@ async function main(input: ThreadInput): Promise<void> {
       isHung = false;
       return;
     }
-    if (isHung) return;
     const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
     const overdue: { job: ClaimedJob; token: string; kind: ThreadKind }[] = [];
     for (const { token, heldAt } of board.held()) {
@@ -54,7 +53,8 @@ async function main(input: ThreadInput): Promise<void> {
         if (clockMs() - heldAt > kind.timeoutMs + MARGIN_MS) overdue.push({ job, token, kind });
       }
     }
-    if (isHung || overdue.length === 0 || silentForMs() < MARGIN_MS) return;
+    if (overdue.length === 0 || silentForMs() < MARGIN_MS) return;
+    const isNews = !isHung;
     isHung = true;
     await settleRuns(
       store,
@@ -68,6 +68,7 @@ async function main(input: ThreadInput): Promise<void> {
         group: job.group_key,
       })),
     ).catch(trouble);
+    if (!isNews) return;
     const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
     const jobs = overdue.map(({ job }) => ({ id: job.id, kind: job.kind }));
     say({ type: "hung", jobs });

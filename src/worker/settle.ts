@@ -3,6 +3,7 @@
 //
 // "No answer" is answered by asking again: each statement is guarded by the token and can be sent twice. What really
 // happened to a run is told by `onSettled`, once per run; it is never an exception.
+import { AsyncLocalStorage } from "node:async_hooks";
 import { isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
 import { type Outcome, recordError } from "../job/outcome.ts";
 import { toStorableJson } from "../job/storable.ts";
@@ -60,6 +61,8 @@ const ABANDONED: Settled = Object.freeze({ verdict: "abandoned" });
 
 export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInput): Settler {
   let giveUpAt = Infinity;
+  // Not from the context of the handler that happened to end first.
+  const outside = AsyncLocalStorage.snapshot();
   let quick: Run[] = [];
   let flushing = 0;
   let isScheduled = false;
@@ -72,7 +75,7 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
     if (quick.length === 0) return void (flushing === 0 && onQuiet?.());
     isScheduled = true;
     // Handlers that end in the same turn of the event loop share the statement.
-    setImmediate(() => {
+    outside(setImmediate, () => {
       isScheduled = false;
       flushing += 1;
       void settleQuickly(takeBatch()).then(() => {

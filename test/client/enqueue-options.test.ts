@@ -30,7 +30,7 @@ describe("an enqueue option that cannot work is refused, and nothing is stored",
     [{ onDead: { kind: "a b" } }, 'enqueue() onDead.kind is "a b".', "letters, digits"],
     [{ onDead: { kind: "a", payload: NaN } }, "enqueue() onDead at .payload is NaN.", "string"],
     [{ headers: { a: "\0" } }, "enqueue() headers at .a holds a NUL character.", "base64"],
-    [{ tx: {} }, "tx is not a transaction Holdfast knows.", "query(text, values)"],
+    [{ tx: {} }, "tx is an object, which is", "query(text, values)"],
   ])("%j", async (options, message, hint) => {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- none of them is an EnqueueOptions: that is the point
     const error = await caught(bench.hf.enqueue(kind, 1, options as EnqueueOptions));

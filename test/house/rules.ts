@@ -12,7 +12,8 @@ const LEVELS = [
   ["worker", "janitor", "batches", "inbox"],
   ["client"],
   ["http", "testing"],
-  ["cli", "index"],
+  ["cli"],
+  ["index"],
 ];
 
 /** Two files at the top of src/ that belong to a room with another name. */

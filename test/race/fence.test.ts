@@ -74,5 +74,5 @@ test("a cancel and a completion that meet in a group do not wait for each other:
   expect(await arena.history(head!.id)).toMatchObject([{ state: "done" }]);
   const [second] = await claimAll(arena.store);
   await settleRuns(arena.store, [ended(second!, "done")]);
-  await arena.drained();
+  await arena.sound();
 });

@@ -5,19 +5,23 @@ import { drain, openTest } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { caught, makeKind } from "../support/make.ts";
 
-test("openTest() opens a Holdfast in memory that takes and runs jobs, at the time it is told", async () => {
-  await using hf = await openTest({ clock: "2031-05-06T07:08:09Z" });
-  const seen: unknown[] = [];
-  const kind = defineJob<{ n: number }>("test.note", { run: (job) => void seen.push(job.payload) });
-  const { id } = await hf.enqueue(kind, { n: 1 });
-  await hf.enqueue(kind, { n: 2 });
-  expect(hf.tier).toBe("embedded");
-  expect(await drain(hf, [kind])).toMatchObject({ runs: 2, done: 2, dead: 0 });
-  expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
-  const job = await hf.jobs.get(id);
-  expect(job?.createdAt.toISOString()).toMatch(/^2031-05-06T07:0[89]:/);
-  expect(job?.finishedAt?.toISOString()).toMatch(/^2031-05-06T07:0[89]:/);
-});
+test(
+  "openTest() opens a Holdfast in memory that takes and runs jobs, at the time it is told",
+  { timeout: 60_000 },
+  async () => {
+    await using hf = await openTest({ clock: "2031-05-06T07:08:09Z" });
+    const seen: unknown[] = [];
+    const kind = defineJob<{ n: number }>("test.note", { run: (job) => void seen.push(job.payload) });
+    const { id } = await hf.enqueue(kind, { n: 1 });
+    await hf.enqueue(kind, { n: 2 });
+    expect(hf.tier).toBe("embedded");
+    expect(await drain(hf, [kind])).toMatchObject({ runs: 2, done: 2, dead: 0 });
+    expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
+    const job = await hf.jobs.get(id);
+    expect(job?.createdAt.toISOString()).toMatch(/^2031-05-06T07:0[89]:/);
+    expect(job?.finishedAt?.toISOString()).toMatch(/^2031-05-06T07:0[89]:/);
+  },
+);
 
 describe("openTest({ database })", () => {
   let database: TestDatabase;

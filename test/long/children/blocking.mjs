@@ -1,6 +1,7 @@
 // A worker whose handlers block or hang. config: url, schema, name, lease, timeout, concurrency, hungHook
 // payload, by kind:
 //   block   { ms }  computes for so long without letting go of the event loop; nothing: for ever
+//           { waitMs }  waits instead
 //   wait    { ms }  waits for so long; nothing: until the process dies
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineJob, open } from "../../../dist/index.js";
@@ -20,6 +21,7 @@ const block = defineJob("block", {
   ...(config.timeout ? { timeout: config.timeout } : {}),
   async run(job) {
     say("started", { job: job.id, kind: job.kind });
+    if (job.payload?.waitMs) await sleep(job.payload.waitMs, undefined, { signal: job.signal });
     // What was said goes out before nothing goes out any more.
     await sleep(50);
     const end = performance.now() + (job.payload?.ms ?? Infinity);

@@ -1,0 +1,2 @@
+// Instead of the heartbeat thread's file.
+throw new Error("cannot be loaded");

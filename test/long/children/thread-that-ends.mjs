@@ -1,0 +1,4 @@
+// Instead of the heartbeat thread's file.
+import { parentPort } from "node:worker_threads";
+
+parentPort.on("message", () => process.exit(0));
