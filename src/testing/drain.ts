@@ -56,7 +56,8 @@ export async function drain(
       if (count !== "runs") alarm.ring();
     }),
   );
-  const worker = await hf.work(kinds, { concurrency, poll: "20ms", name: "drain" });
+  // When it ends well nothing runs any more; when it gives up there is nothing to wait for.
+  const worker = await hf.work(kinds, { concurrency, poll: "20ms", grace: "0s", abortGrace: "1s", name: "drain" });
   try {
     for (let due = await countDue(store, names, 1_000); due > 0; due = await countDue(store, names, 1_000)) {
       const isOverdue = Date.now() >= until;

@@ -5,10 +5,10 @@ import { ended } from "../support/events.ts";
 import { caught, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
-describe.each(TIERS)("retry, %s", (tier) => {
+describe.each(TIERS)("dead jobs, %s", (tier) => {
   const bench = useHoldfast(tier);
 
-  test("of a dead job gives it a full budget, and its failures stay on record", async () => {
+  test("retry gives one a full budget, and its failures stay on record", async () => {
     let isRepaired = false;
     const kind = makeKind({
       attempts: 2,
@@ -38,7 +38,7 @@ describe.each(TIERS)("retry, %s", (tier) => {
     ]);
   });
 
-  test("starts it at once where a worker waits", async () => {
+  test("retry starts it at once where a worker waits", async () => {
     let isRepaired = false;
     const kind = makeKind({
       attempts: 1,
@@ -57,7 +57,7 @@ describe.each(TIERS)("retry, %s", (tier) => {
     await worker.stop();
   });
 
-  test("of a job that is not dead is refused with its state", async () => {
+  test("retry of a job that is not dead is refused with its state", async () => {
     const kind = makeKind();
     const { id } = await bench.hf.enqueue(kind, 1);
     expect(await caught(bench.hf.jobs.retry(id))).toMatchObject({
@@ -68,10 +68,7 @@ describe.each(TIERS)("retry, %s", (tier) => {
     expect(await caught(bench.hf.jobs.retry(id))).toMatchObject({ message: expect.stringContaining("is done") });
     expect(await caught(bench.hf.jobs.retry(uuidv7()))).toMatchObject({ code: "HOLDFAST_NOT_FOUND" });
   });
-});
 
-describe.each(TIERS)("discard, %s", (tier) => {
-  const bench = useHoldfast(tier);
   const dying = makeKind({
     attempts: 1,
     run: () => {
@@ -79,7 +76,7 @@ describe.each(TIERS)("discard, %s", (tier) => {
     },
   });
 
-  test("takes a dead job off the list of dead ones, and leaves it readable", async () => {
+  test("discard takes one off the list of dead ones, and leaves it readable", async () => {
     const { id } = await bench.hf.enqueue(dying, { n: 1 });
     await drain(bench.hf, [dying]);
     expect((await bench.hf.jobs.list({ state: "dead", kind: dying.kind })).jobs.map((job) => job.id)).toContain(id);
@@ -94,7 +91,7 @@ describe.each(TIERS)("discard, %s", (tier) => {
     expect(await caught(bench.hf.jobs.retry(id))).toMatchObject({ code: "HOLDFAST_STATE_CONFLICT" });
   });
 
-  test("of a job that is not dead is refused", async () => {
+  test("discard of a job that is not dead is refused", async () => {
     const { id } = await bench.hf.enqueue(dying, 1, { delay: "1h" });
     expect(await caught(bench.hf.jobs.discard(id))).toMatchObject({
       message: `Job ${id} is pending and cannot be discarded.`,

@@ -22,6 +22,7 @@ test("groups run one at a time and in order while their workers are killed and t
   let kills = 0;
   while (!isOver && kills < 8) {
     await new Promise((resolve) => setTimeout(resolve, 400 + Math.random() * 400));
+    await scene.forgiven();
     const { child } = workers[kills % 3]!;
     if (!child.said.some((said) => said.what === "started")) continue;
     child.kill("SIGKILL");
@@ -30,6 +31,7 @@ test("groups run one at a time and in order while their workers are killed and t
   await draining;
   await Promise.all(workers.map((worker) => worker.stop()));
   expect(kills).toBeGreaterThan(3);
+  expect((await scene.hf.jobs.list({ state: "dead" })).jobs).toEqual([]);
 
   const traces = await scene.traces();
   for (let group = 0; group < GROUPS; group += 1) {

@@ -68,6 +68,8 @@ export interface Scene {
   traces(): Promise<Trace[]>;
   /** Waits until nothing is pending or running. */
   drained(timeoutMs?: number): Promise<void>;
+  /** Waits until no job has crashed alone: three kills in a row that meet the same job would rightly bury it. */
+  forgiven(): Promise<void>;
   /** Failed attempts that were charged to anybody. */
   charged(): Promise<{ n: number; outcome: string }[]>;
   close(): Promise<void>;
@@ -131,6 +133,11 @@ export async function openScene(url?: string): Promise<Scene> {
         ).catch(() => undefined);
         if (rows?.length === 0) return;
         if (Date.now() > end) throw new Error(`Still open after ${timeoutMs} ms: ${JSON.stringify(rows)}`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+    async forgiven() {
+      while ((await ask(`select 1 from ${SCHEMA}.jobs where crash_count > 0 limit 1`)).length > 0) {
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },

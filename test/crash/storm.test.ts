@@ -24,6 +24,7 @@ test(
     })();
     for (let kills = 0; kills < KILLS;) {
       await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 500));
+      await scene.forgiven();
       const { child } = workers[kills % 3]!;
       // One that has not begun anything yet is not worth killing.
       if (!child.isRunning || !child.said.some((said) => said.what === "started")) continue;

@@ -223,6 +223,12 @@ describe("a beat", () => {
     await bench.db.script("drop trigger refuse_some on holdfast.leases");
     expect(rows).toEqual([{ token: job.token, state: "running" }]);
     expect(job.signal.reason).toMatchObject({ why: "lease-lost" });
+    // The row would let them; the run was given up all the same.
+    const session = await openSession(bench.url);
+    await session.begin();
+    expect(await caught(job.fence(session.client))).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
+    await session.rollback();
+    await session.close();
     expect(await caught(job.transaction(() => Promise.resolve()))).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
     held.release();
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1 });

@@ -85,7 +85,7 @@ describe("server", () => {
     expect(exits.map(({ signal }) => signal)).toEqual(places.map(() => "SIGKILL"));
     // Only now somebody else knows these kinds.
     const kinds = places.map((place) =>
-      defineEmbedding(`embed.${place}`, LEASE, (where) => {
+      defineEmbedding(`embed.${place}`, LEASE, (where: string) => {
         if (where === "in-chunk") died.get(place)!.chunks += 1;
         return Promise.resolve();
       }),
@@ -140,7 +140,7 @@ describe("embedded", () => {
     expect(await child.exited).toMatchObject({ signal: "SIGKILL" });
     hf = await openTest({ database: bench.url });
     let chunks = 0;
-    const kind = defineEmbedding("embed", LEASE, (where) => {
+    const kind = defineEmbedding("embed", LEASE, (where: string) => {
       if (where === "in-chunk") chunks += 1;
       return Promise.resolve();
     });

@@ -77,6 +77,7 @@ describe.each(TIERS)("a lost lease, %s", (tier) => {
           if (how === "throw" && nth === 0) throw new Error("the first one gives up");
           return { nth };
         }
+        return undefined;
       },
     });
     workers.push(await bench.hf.work([kind], { concurrency: 2 }));

@@ -172,7 +172,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
     const { jobs } = await bench.hf.jobs.list({ kind: other.kind });
     if (tier === "server") {
       expect(value).toMatchObject({ without: "enqueued", keyed: "enqueued" });
-      expect(jobs.map(({ payload }) => payload).toSorted()).toEqual(["keyed", "with tx", "without"]);
+      expect(jobs.map(({ payload }) => String(payload)).toSorted()).toEqual(["keyed", "with tx", "without"]);
     } else {
       expect(value).toMatchObject({ without: NESTED, keyed: NESTED });
       expect(jobs.map(({ payload }) => payload)).toEqual(["with tx"]);

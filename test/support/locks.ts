@@ -2,7 +2,7 @@
 // begin()…commit() holds its locks until the test lets go. `untilBlocks` waits until PostgreSQL itself says that
 // somebody waits for that session, so that a race is arranged and not hoped for.
 import { Client } from "pg";
-import type { QueryResult } from "#src/db/db.js";
+import type { Db, QueryResult } from "#src/db/db.js";
 import { makeStore, type Store } from "#src/store/sql.js";
 
 export interface Session {
@@ -32,9 +32,6 @@ export async function openSession(url: string): Promise<Session> {
     isOpen = how === "begin";
   };
   const { rows } = await query<{ pid: number }>("select pg_backend_pid() as pid");
-  const refuse = (): never => {
-    throw new Error("A session only runs queries and transactions.");
-  };
   return {
     pid: rows[0]!.pid,
     client,
@@ -43,30 +40,25 @@ export async function openSession(url: string): Promise<Session> {
     commit: () => end("commit"),
     rollback: () => end("rollback"),
     store(schema) {
-      return makeStore(
-        {
-          tier: "server",
-          query,
-          // Inside an open transaction a verb's own transaction is part of it: the test decides when it ends.
-          async transaction(work) {
-            if (isOpen) return await work({ query });
-            await end("begin");
-            try {
-              const result = await work({ query });
-              await end("commit");
-              return result;
-            } catch (error) {
-              await end("rollback");
-              throw error;
-            }
-          },
-          script: refuse,
-          listen: refuse,
-          notify: refuse,
-          close: refuse,
+      // What a store needs of a Db; listening and the like is for others.
+      const db: Partial<Db> = {
+        tier: "server",
+        query,
+        // Inside an open transaction a verb's own transaction is part of it: the test decides when it ends.
+        async transaction(work) {
+          if (isOpen) return await work({ query });
+          await end("begin");
+          try {
+            const result = await work({ query });
+            await end("commit");
+            return result;
+          } catch (error) {
+            await end("rollback");
+            throw error;
+          }
         },
-        schema,
-      );
+      };
+      return makeStore(db as Db, schema);
     },
     async close() {
       await client.end();
