@@ -10,7 +10,9 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 function run(command, args) {
   const result = spawnSync(command, args, { cwd: root, stdio: "inherit", shell: process.platform === "win32" });
   if (result.status !== 0) {
-    process.stderr.write(`\n"${command} ${args.join(" ")}" failed. Fix what it says above and run the command again.\n`);
+    process.stderr.write(
+      `\n"${command} ${args.join(" ")}" failed. Fix what it says above and run the command again.\n`,
+    );
     process.exit(result.status ?? 1);
   }
 }

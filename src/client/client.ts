@@ -12,7 +12,6 @@ import type { Service } from "../shared/service.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUp } from "../worker/claim-loop.ts";
-import { refuseInside } from "../worker/fenced.ts";
 import { makeOccupancy } from "../worker/occupancy.ts";
 import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
@@ -124,7 +123,6 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();
       assertKind(kind);
-      if (!enqueueOptions.tx) refuseInside(store);
       return await enqueuer.enqueue(kind, payload, enqueueOptions);
     },
     async enqueueMany(kind, rows, { tx } = {}) {

@@ -19,18 +19,10 @@ import { abortRun, type Run } from "./run.ts";
 /** The fenced transaction that the present code is inside of, or was started from. */
 const inside = new AsyncLocalStorage<{ run: Run; isOpen: boolean }>();
 
-function isInside(run: Run): boolean {
+/** The present code is inside a fenced transaction of this run, which has the job's row locked. */
+export function isInside(run: Run): boolean {
   const outer = inside.getStore();
   return outer?.run === run && outer.isOpen;
-}
-
-/**
- * For calls that share a statement with others: on the embedded tier it would wait for the transaction, and the
- * transaction for it. Asked before they join, because a shared statement does not know who is in it.
- */
-export function refuseInside(store: Store): void {
-  const outer = inside.getStore();
-  if (store.tier === "embedded" && outer?.isOpen) throw nested(outer.run);
 }
 
 function nested(run: Run): TransactionNested {

@@ -21,6 +21,7 @@ import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
 import { type ClaimLoop, makeClaimLoop } from "./claim-loop.ts";
 import { execute } from "./execute.ts";
+import { isInside } from "./fenced.ts";
 import { makeBeater } from "./beater.ts";
 import { makeLeaseKeeper } from "./lease-keeper.ts";
 import type { Occupancy } from "./occupancy.ts";
@@ -215,7 +216,8 @@ export function makeWorker(input: WorkerInput): Worker {
   }
 
   async function saveProgress(run: Run, done: number, total?: number, note?: string): Promise<void> {
-    if (run.outcome || run.aborted === "lease-lost") return;
+    // Inside its transaction the row is locked, and on the embedded tier the statement would wait for the transaction.
+    if (run.outcome || run.aborted === "lease-lost" || isInside(run)) return;
     await progress.add({
       id: run.job.id,
       token: run.token,

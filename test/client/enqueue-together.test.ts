@@ -99,7 +99,7 @@ describe("somebody else's open transaction", () => {
       const waiting = bench.hf.enqueue(kind, "mine", { key: "held" }).finally(() => (isSettled = true));
       const others = Array.from({ length: 20 }, (_, n) => bench.hf.enqueue(kind, `${n}`, { key: `free ${n}` }));
       await Promise.all(others);
-      expect(performance.now() - began).toBeLessThan(2_000);
+      expect(performance.now() - began).toBeLessThan(4_000);
       expect(isSettled).toBe(false);
       // And those that come later are not held up either.
       await bench.hf.enqueue(kind, "later", { key: "later" });

@@ -68,7 +68,7 @@ describe.each(TIERS)("one enqueue, %s", (tier) => {
     const { id } = await bench.hf.enqueue(kind, 2);
     const done = nextOf(bench.hf, "job.done", id);
     expect((await claimed).jobId).toBe(id);
-    expect(performance.now() - began).toBeLessThan(1_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
     await done;
     await worker.stop();
   });

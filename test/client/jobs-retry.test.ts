@@ -53,7 +53,7 @@ describe.each(TIERS)("dead jobs, %s", (tier) => {
     const began = performance.now();
     await bench.hf.jobs.retry(id);
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done" });
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
     await worker.stop();
   });
 

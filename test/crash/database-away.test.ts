@@ -1,8 +1,9 @@
-// PostgreSQL stops, or throws everybody out. Workers never exit, no acknowledged job is lost, nobody is charged,
+// PostgreSQL stops, freezes, or throws everybody out. Workers never exit, no acknowledged job is lost, nobody is charged,
 // and a silence that was the database's own is held against no job.
+import { spawnSync } from "node:child_process";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { startPostgres } from "../support/postgres-server.mjs";
-import { expectAllDone, openScene, type Scene, SCHEMA } from "./scene.ts";
+import { expectAllDone, makeFlag, openScene, type Scene, SCHEMA } from "./scene.ts";
 
 let server: Awaited<ReturnType<typeof startPostgres>>;
 let scene: Scene;
@@ -83,13 +84,14 @@ test("PostgreSQL stops at once and is away for longer than a lease", async () =>
 
 test("a job that crashed before is not blamed for the database's absence, nor is anybody suspected", async () => {
   scene = await openHere();
-  const id = await scene.enqueue({ n: 0, ms: 6_000 });
+  const flag = await makeFlag();
+  const id = await scene.enqueue({ n: 0, whileFile: flag.path });
   // One more crash of its own would bury it.
   await scene.sql.query(`update ${SCHEMA}.jobs set hold = 2, crash_count = 2`);
   const alone = await scene.worker({ name: "alone", concurrency: 1, lease: "2s" });
   await alone.until("started", (said) => said["job"] === id);
-  const beside = await scene.worker({ name: "beside", concurrency: 3, lease: "2s" });
-  const others = await scene.enqueueMany([1, 2, 3].map((n) => ({ n, ms: 4_000, stubborn: n === 2 })));
+  const beside = await scene.worker({ name: "beside", concurrency: 4, lease: "2s" });
+  const others = await scene.enqueueMany([1, 2, 3].map((n) => ({ n, whileFile: flag.path })));
   for (const other of others) await beside.until("started", (said) => said["job"] === other);
   await server.stop("immediate");
   await sleep(1_000);
@@ -98,6 +100,7 @@ test("a job that crashed before is not blamed for the database's absence, nor is
   await sleep(3_000);
   await server.start();
   await scene.worker({ name: "fresh", concurrency: 1, lease: "2s" });
+  await flag.remove();
   const suspects: unknown[] = [];
   const end = Date.now() + 60_000;
   for (;;) {
@@ -115,9 +118,38 @@ test("a job that crashed before is not blamed for the database's absence, nor is
   expect(await scene.charged()).toEqual([]);
 }, 90_000);
 
-// Known gap: a statement of the janitor that was under way during the freeze is the first to run after the thaw, and
-// judges before anybody could beat. Jobs go back uncharged, but a suspect that ran alone is blamed for a crash.
-test.todo("PostgreSQL is frozen for longer than a lease and thawed: no suspect is blamed for it");
+test("PostgreSQL is frozen for longer than a lease and thawed: nobody is charged, no suspect is blamed for it", async () => {
+  scene = await openHere();
+  const flag = await makeFlag();
+  const id = await scene.enqueue({ n: 0, whileFile: flag.path });
+  await scene.sql.query(`update ${SCHEMA}.jobs set hold = 2, crash_count = 2`);
+  const options = { lease: "2s", callTimeout: "1s" };
+  const alone = await scene.worker({ name: "alone", concurrency: 1, ...options });
+  await alone.until("started", (said) => said["job"] === id);
+  const beside = await scene.worker({ name: "beside", concurrency: 4, ...options });
+  const others = await scene.enqueueMany([1, 2, 3].map((n) => ({ n, whileFile: flag.path })));
+  for (const other of others) await beside.until("started", (said) => said["job"] === other);
+  const frozen = serverProcesses();
+  for (const pid of frozen) process.kill(pid, "SIGSTOP");
+  try {
+    for (const worker of [alone, beside]) await worker.until("aborted");
+    await sleep(1_500);
+  } finally {
+    for (const pid of frozen) process.kill(pid, "SIGCONT");
+  }
+  await flag.remove();
+  await scene.drained();
+  expect([alone.isRunning, beside.isRunning]).toEqual([true, true]);
+  expectAllDone(await scene.ended(), 4);
+  expect(await scene.charged()).toEqual([]);
+}, 90_000);
+
+/** The server and all of its processes. */
+function serverProcesses(): number[] {
+  const postmaster = server.pid()!;
+  const listed = spawnSync("ps", ["-o", "pid=", "--ppid", String(postmaster)], { encoding: "utf8" }).stdout;
+  return [postmaster, ...listed.split("\n").flatMap((line) => (line.trim() === "" ? [] : [Number(line)]))];
+}
 
 test("backends are terminated in a storm", async () => {
   scene = await openHere();

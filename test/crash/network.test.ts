@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import { open } from "#src/index.js";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
-import { expectAllDone, openScene, type Scene, SCHEMA, work } from "./scene.ts";
+import { expectAllDone, makeFlag, openScene, type Scene, SCHEMA, work } from "./scene.ts";
 
 let scene: Scene;
 let proxy: TcpProxy;
@@ -59,18 +59,23 @@ test("a worker behind a silent network: another one takes over, and what the fir
 test("everybody is behind a silent network for longer than a lease: nobody is blamed for it", async () => {
   await openBehindProxy();
   const url = proxy.through(scene.url);
-  const id = await scene.enqueue({ n: 0, ms: 4_000 });
+  const flag = await makeFlag();
+  const id = await scene.enqueue({ n: 0, whileFile: flag.path });
   // One more crash of its own would bury it.
   await scene.sql.query(`update ${SCHEMA}.jobs set hold = 2, crash_count = 2`);
-  const options = { url, lease: "1s", callTimeout: "2s" };
+  const options = { url, lease: "2s", callTimeout: "1s" };
   const alone = await scene.worker({ name: "alone", ...options });
   await alone.until("started", (said) => said["job"] === id);
   const beside = await scene.worker({ name: "beside", concurrency: 4, ...options });
-  const others = await scene.enqueueMany([1, 2, 3, 4].map((n) => ({ n, ms: 1_500 })));
+  const others = await scene.enqueueMany([1, 2, 3, 4].map((n) => ({ n, whileFile: flag.path })));
   for (const other of others) await beside.until("started", (said) => said["job"] === other);
   proxy.pause();
-  await sleep(3_000);
+  for (const worker of [alone, beside]) await worker.until("aborted");
+  await sleep(1_500);
+  // Statements that were under way are delivered now, too late.
   proxy.resume();
+  for (const worker of [alone, beside]) await worker.until("job.released");
+  await flag.remove();
   await scene.drained();
   expect(await scene.hf.jobs.get(id)).toMatchObject({ state: "done" });
   const ended = await scene.ended();

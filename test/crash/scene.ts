@@ -1,5 +1,8 @@
 // What every crash test needs: a database with the trace table that handlers write to, a client that only enqueues and
 // looks, workers as child processes, and the questions asked at the end.
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect } from "vitest";
 import { Client } from "pg";
 import { defineJob, type EnqueueOptions, type Holdfast, open } from "#src/index.js";
@@ -19,6 +22,7 @@ export const SCHEMA = "hf_crash";
 export interface WorkPayload {
   n: number;
   ms?: number;
+  whileFile?: string;
   slowOn?: string[];
   thenMs?: number;
   die?: "abort" | "kill";
@@ -158,6 +162,14 @@ export async function openScene(url?: string): Promise<Scene> {
     },
   };
   return scene;
+}
+
+/** A file that jobs can be told to wait for the end of. */
+export async function makeFlag(): Promise<{ path: string; remove(): Promise<void> }> {
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-flag-"));
+  const path = join(folder, "flag");
+  await writeFile(path, "");
+  return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
 /** Every one of `count` jobs is done, once, on its first attempt. */

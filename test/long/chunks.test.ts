@@ -2,9 +2,9 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { JobKind } from "#src/job/define-job.js";
 import type { Chunk, ChunkOptions, JobContext } from "#src/job/handler.js";
-import { drain } from "#src/testing/index.js";
-import { caught, makeKind } from "../support/make.ts";
+import { caught } from "../support/make.ts";
 import { type Bench, TIERS, useHoldfast } from "../support/open-test.ts";
+import { useKinds } from "./scene.ts";
 
 type Items = string[];
 
@@ -43,41 +43,42 @@ interface Chunked<Payload> {
   saved: Seen[];
 }
 
-/** A kind that goes through `items` and notes every chunk it is given, before and after it is saved. */
-function makeChunked<Payload>(parts: {
-  items(payload: Payload): Items;
-  options?: ChunkOptions<string>;
-  attempts?: number;
-  /** Before the chunk is saved; "skip": it is not saved. */
-  before?(job: JobContext<Payload>, chunk: Chunk<string>): Promise<unknown>;
-  callTimeout?: `${number}ms`;
-}): Chunked<Payload> {
-  const given: Seen[] = [];
-  const saved: Seen[] = [];
-  const kind = makeKind<Payload>({
-    attempts: parts.attempts ?? 5,
-    backoff: ["0s"],
-    ...(parts.callTimeout ? { callTimeout: parts.callTimeout } : {}),
-    async run(job) {
-      for await (const chunk of job.chunks("embed", parts.items(job.payload), parts.options)) {
-        const seen = { attempt: job.attempt, start: chunk.start, items: chunk.items };
-        given.push(seen);
-        if ((await parts.before?.(job, chunk)) === "skip") continue;
-        await saveEffects(job, chunk);
-        saved.push(seen);
-      }
-      return "embedded";
-    },
-  });
-  return { kind, given, saved };
-}
-
 const sizes = (seen: readonly Seen[], attempt?: number): number[] =>
   seen.filter((one) => attempt === undefined || one.attempt === attempt).map(({ items }) => items.length);
 
 describe.each(TIERS)("chunks, %s", (tier) => {
   const bench = useHoldfast(tier);
+  const { makeKind, drain } = useKinds(bench);
   beforeAll(() => makeTables(bench));
+
+  /** A kind that goes through `items` and notes every chunk it is given, before and after it is saved. */
+  function makeChunked<Payload>(parts: {
+    items(payload: Payload): Items;
+    options?: ChunkOptions<string>;
+    attempts?: number;
+    /** Before the chunk is saved; "skip": it is not saved. */
+    before?(job: JobContext<Payload>, chunk: Chunk<string>): Promise<unknown>;
+    callTimeout?: `${number}ms`;
+  }): Chunked<Payload> {
+    const given: Seen[] = [];
+    const saved: Seen[] = [];
+    const kind = makeKind<Payload>({
+      attempts: parts.attempts ?? 5,
+      backoff: ["0s"],
+      ...(parts.callTimeout ? { callTimeout: parts.callTimeout } : {}),
+      async run(job) {
+        for await (const chunk of job.chunks("embed", parts.items(job.payload), parts.options)) {
+          const seen = { attempt: job.attempt, start: chunk.start, items: chunk.items };
+          given.push(seen);
+          if ((await parts.before?.(job, chunk)) === "skip") continue;
+          await saveEffects(job, chunk);
+          saved.push(seen);
+        }
+        return "embedded";
+      },
+    });
+    return { kind, given, saved };
+  }
 
   test("a job of three chunks that fails on the second one resumes there, and all rows are there once", async () => {
     const { kind, given } = makeChunked<null>({
@@ -88,7 +89,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
+    expect(await drain([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
     expect(given.map(({ attempt, start }) => [attempt, start])).toEqual([
       [1, 0],
       [1, 3],
@@ -109,7 +110,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(given.filter(({ attempt }) => attempt === 2).map(({ start }) => start)).toEqual(
         [0, 1, 2, 3].slice(failAt),
       );
@@ -136,7 +137,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, retrying: 1, done: 1, dead: 0 });
+    expect(await drain([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1, dead: 0 });
     expect(await effectsOf(bench, id)).toEqual(letters(4));
     const { rows } = await bench.db.query("select item, attempt from effects where job = $1 order by seq", [id]);
     expect(rows.map(({ attempt }) => attempt)).toEqual([1, 1, 2, 2]);
@@ -161,7 +162,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
+    expect(await drain([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
     expect(errors).toMatchObject([{ code: "23505" }]);
     const { rows } = await bench.db.query("select item from strict order by item");
     expect(rows).toEqual([{ item: "item-001" }, { item: "same" }]);
@@ -182,9 +183,9 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, { items: letters(4), by: 1 });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     await bench.hf.enqueue(kind, { items: letters(3, 2), by: 2 });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     const { rows } = await bench.db.query("select item, made_by from vectors where spec = 'a' order by item");
     expect(rows.map(({ item, made_by }) => [item, made_by])).toEqual([
       ["item-000", 1],
@@ -207,7 +208,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         ...(size === undefined ? {} : { options: { size } }),
       });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(sizes(given)).toEqual(expected);
     }
   });
@@ -216,7 +217,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     for (const size of [0, -1, 1.5, 100_001, Number.NaN]) {
       const { kind } = makeChunked<null>({ items: () => letters(1), options: { size }, attempts: 1 });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect((await bench.hf.jobs.get(id))?.lastError).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
     }
   });
@@ -224,7 +225,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
   test("an empty list yields nothing and writes nothing", async () => {
     const { kind, given } = makeChunked<null>({ items: () => [] });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ done: 1 });
+    expect(await drain([kind])).toMatchObject({ done: 1 });
     expect(given).toEqual([]);
     const { rows } = await bench.db.query("select 1 from holdfast.job_notes where job_id = $1", [id]);
     expect(rows).toEqual([]);
@@ -243,7 +244,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(starts).toEqual([[0, 1], [2]]);
   });
 
@@ -256,7 +257,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ dead: 1 });
+    expect(await drain([kind])).toMatchObject({ dead: 1 });
     expect(given).toEqual([0]);
     expect((await bench.hf.jobs.get(id))?.lastError?.message).toMatch(/neither saved nor too slow: call chunk\.save/);
   });
@@ -277,7 +278,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ done: 1 });
+    expect(await drain([kind])).toMatchObject({ done: 1 });
     expect(await effectsOf(bench, id)).toEqual(letters(2));
     expect(refused).toEqual([
       expect.objectContaining({ message: expect.stringContaining("saved twice") }),
@@ -295,7 +296,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
     expect(await effectsOf(bench, id)).toEqual(letters(2));
   });
 
@@ -314,7 +315,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(given).toEqual(["1 first 0", "1 first 1", "1 second 0", "2 second 1"]);
   });
 
@@ -330,7 +331,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 2, progress: { done: 6, total: 6 } });
   });
 
@@ -351,7 +352,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("by place: the same list resumes", async () => {
       const { kind, given } = makeInterrupted({ size: 2 }, { first: letters(4), later: letters(4) });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(given.filter(({ attempt }) => attempt === 2).map(({ start }) => start)).toEqual([2]);
     });
 
@@ -363,7 +364,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     ])("by place: with %s it starts over, and no item is skipped", async (_, later) => {
       const { kind, given } = makeInterrupted({ size: 2 }, { first: letters(4), later });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(given.filter(({ attempt }) => attempt === 2).flatMap(({ items }) => items)).toEqual(later);
     });
 
@@ -371,7 +372,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       const later = ["item-003", "new-1", "item-000", "item-002", "new-2"];
       const { kind, given } = makeInterrupted({ size: 2, key: (item) => item }, { first: letters(4), later });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       // item-000 and item-001 are saved; item-001 has left the list.
       expect(given.filter(({ attempt }) => attempt === 2).flatMap(({ items }) => items)).toEqual([
         "item-003",
@@ -400,7 +401,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
           },
         });
         const { id } = await bench.hf.enqueue(kind, 1, { coalesce: "spec" });
-        await drain(bench.hf, [kind]);
+        await drain([kind]);
         expect(given).toEqual(["1 item-000", "2 item-000", "2 item-001"]);
         expect(await effectsOf(bench, id)).toEqual(["item-000", "item-000", "item-001"]);
         expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", payload: 2 });
@@ -416,13 +417,13 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       ] as const) {
         const { kind } = makeChunked<null>({ items: () => letters(2), options: { key }, attempts: 1 });
         const { id } = await bench.hf.enqueue(kind, null);
-        await drain(bench.hf, [kind]);
+        await drain([kind]);
         const error = (await bench.hf.jobs.get(id))?.lastError;
         expect(error).toMatchObject({ code: "HOLDFAST_OPTION_INVALID", message: expect.stringContaining(part) });
       }
       const longest = makeChunked<null>({ items: () => ["x".repeat(500)], options: { key: (item) => item } });
       await bench.hf.enqueue(longest.kind, null);
-      expect(await drain(bench.hf, [longest.kind])).toMatchObject({ done: 1 });
+      expect(await drain([longest.kind])).toMatchObject({ done: 1 });
     });
   });
 
@@ -449,7 +450,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("halves the chunk until it fits, starts again at the same place, and skips nothing", async () => {
       const { kind, given, saved } = makeSlow({ count: 20, size: 16, most: () => 3 });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(given.slice(0, 5).map(({ start, items }) => [start, items.length])).toEqual([
         [0, 16],
         [0, 8],
@@ -464,7 +465,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("grows back after a few that were not, up to the size that was asked for", async () => {
       const { kind, given } = makeSlow({ count: 60, size: 8, most: (seen) => (seen.length <= 2 ? 3 : 100) });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(sizes(given)).toEqual([8, 4, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 4]);
     });
 
@@ -479,7 +480,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(sizes(given, 1)).toEqual([8, 4]);
       expect(sizes(given, 2)).toEqual([4, 4]);
     });
@@ -493,7 +494,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 3, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 3, done: 1 });
       expect([sizes(given, 1), sizes(given, 2), sizes(given, 3)]).toEqual([[8], [4], [2, 2, 2, 2]]);
       expect(await effectsOf(bench, id)).toEqual(letters(8));
     });
@@ -508,7 +509,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(await effectsOf(bench, id)).toEqual([]);
       expect((await bench.hf.jobs.get(id))?.lastError?.message).toMatch(/too slow.*continue/);
     });
@@ -516,7 +517,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("one item that is too slow is an error that says so", async () => {
       const { kind, given } = makeSlow({ count: 2, size: 2, most: () => 0 });
       const { id } = await bench.hf.enqueue(kind, null, { attempts: 1 });
-      expect(await drain(bench.hf, [kind])).toMatchObject({ dead: 1 });
+      expect(await drain([kind])).toMatchObject({ dead: 1 });
       expect(sizes(given)).toEqual([2, 1]);
       expect((await bench.hf.jobs.get(id))?.lastError?.message).toMatch(/One item of chunks\("embed"\).*60 ms/);
     });
@@ -541,7 +542,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(sawAbort).toBe(1);
       expect(sizes(given)).toEqual([2, 1, 1]);
     });
@@ -556,7 +557,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect((await bench.hf.jobs.get(id))?.lastError?.message).toBe("404 from the embedder");
     });
 
@@ -570,7 +571,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(sizes(given)).toEqual([2, 1, 1]);
     });
   });

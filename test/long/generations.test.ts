@@ -1,9 +1,9 @@
 // Results that are built piece by piece and become canonical in one fenced commit.
 import { beforeAll, describe, expect, test } from "vitest";
 import type { JobContext } from "#src/job/handler.js";
-import { drain } from "#src/testing/index.js";
-import { makeKind, uniqueName } from "../support/make.ts";
+import { makeKind as makeOwnKind, uniqueName } from "../support/make.ts";
 import { type Bench, TIERS, useHoldfast } from "../support/open-test.ts";
+import { type Kinds, useKinds } from "./scene.ts";
 
 interface Build {
   unit: string;
@@ -26,6 +26,7 @@ async function readStaged(bench: Bench, unit: string): Promise<{ items: string[]
 
 describe.each(TIERS)("generations, %s", (tier) => {
   const bench = useHoldfast(tier);
+  const { makeKind, drain } = useKinds(bench);
   beforeAll(() =>
     bench.db.script(`
       create table staged (unit text, generation bigint, item text, model text, primary key (unit, generation, item));
@@ -35,9 +36,10 @@ describe.each(TIERS)("generations, %s", (tier) => {
   /** Readers see the old generation until the flip. `between` is called between the chunks. */
   function makeStaged(
     between: (job: JobContext<Build>, saved: number) => Promise<unknown> | undefined = () => undefined,
+    make: Kinds["makeKind"] = makeKind,
   ) {
     const generations: { attempt: number; number: string; previous: string; saved: string[] }[] = [];
-    const kind = makeKind<Build>({
+    const kind = make<Build>({
       backoff: ["0s"],
       async run(job) {
         const { unit, model, items, failAfter } = job.payload;
@@ -71,7 +73,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
   const build = async (payload: Build): Promise<void> => {
     const { kind } = makeStaged();
     await bench.hf.enqueue(kind, payload);
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
   };
 
   test("staged: readers see the whole old generation until the flip, then the whole new one; never a mix", async () => {
@@ -81,7 +83,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     const seen: unknown[] = [];
     const { kind } = makeStaged(async () => seen.push(await readStaged(bench, unit)));
     await bench.hf.enqueue(kind, { unit, model: "new", items: ["b", "c", "d", "e", "f"] });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(seen).toEqual([1, 2, 3].map(() => ({ items: ["a", "b", "c", "d"], models: ["old"] })));
     expect(await readStaged(bench, unit)).toEqual({ items: ["b", "c", "d", "e", "f"], models: ["new"] });
     const { rows } = await bench.db.query("select distinct model from staged where unit = $1", [unit]);
@@ -122,10 +124,10 @@ describe.each(TIERS)("generations, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, { unit, model: "old", items: ["a", "b", "c"] });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     seen.length = 0;
     await bench.hf.enqueue(kind, { unit, model: "new", items: ["b", "c", "d"], failAfter: 0 });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 1 });
+    expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
     expect(seen).toEqual([
       ["a old", "b new", "c new"],
       ["a old", "b new", "c new", "d new"],
@@ -138,7 +140,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     await build({ unit, model: "old", items: ["a", "b", "c", "d"] });
     const { kind, generations } = makeStaged();
     const { id } = await bench.hf.enqueue(kind, { unit, model: "forced", items: ["a", "b", "c", "d"], failAfter: 2 });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 1 });
+    expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
     expect(generations).toEqual([
       { attempt: 1, number: "2", previous: "1", saved: ["a", "b"] },
       { attempt: 2, number: "2", previous: "1", saved: ["c", "d"] },
@@ -161,7 +163,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       });
     });
     const { id } = await bench.hf.enqueue(kind, { unit, model: "second", items: ["a", "b"] }, { coalesce: unit });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2 });
+    expect(await drain([kind])).toMatchObject({ runs: 2 });
     expect(generations.map(({ number, previous, saved }) => [number, previous, saved])).toEqual([
       ["2", "1", ["a", "b"]],
       ["3", "2", ["a", "b", "c"]],
@@ -179,7 +181,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       await bench.hf.enqueue(kind, { unit, model: "m", items: ["x", "y"] }, { coalesce: unit });
     });
     await bench.hf.enqueue(kind, { unit, model: "m", items: ["a", "b"] }, { coalesce: unit });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(await readStaged(bench, unit)).toMatchObject({ items: ["x", "y"] });
   });
 
@@ -187,7 +189,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     const unit = uniqueName("unit");
     const results: Record<string, unknown> = {};
     let later: Promise<unknown> | undefined;
-    const { kind: laterKind } = makeStaged();
+    const { kind: laterKind } = makeStaged(undefined, makeOwnKind);
     const { kind } = makeStaged(async (_job, saved) => {
       if (saved !== 2) return;
       // Begins and ends in the middle of the earlier one.
@@ -197,7 +199,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     });
     const worker = await bench.hf.work([laterKind]);
     const { id } = await bench.hf.enqueue(kind, { unit, model: "earlier", items: ["a", "b", "c"] });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     await worker.stop();
     results["earlier"] = (await bench.hf.jobs.get(id))?.result;
     expect(results).toEqual({
@@ -222,7 +224,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(await readStaged(bench, unit)).toEqual({ items: ["a"], models: ["old"] });
   });
 
@@ -256,7 +258,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, { unit }, { coalesce: unit, attempts: 1 });
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     expect(built).toEqual(["generation 1", "generation 2"]);
     expect(await readStaged(bench, unit)).toMatchObject({ items: ["a", "c"] });
   });

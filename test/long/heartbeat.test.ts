@@ -59,20 +59,21 @@ describe("a lease", () => {
     const long = makeHeldKind({ lease: "10m" });
     const short = makeHeldKind({ lease: "100ms" });
     const kinds = [usual, long, short];
-    const before = new Map<string, number>();
     workers.push(await bench.hf.work(kinds.map(({ kind }) => kind)));
     for (const { kind } of kinds) await bench.hf.enqueue(kind, null);
-    for (const held of kinds) before.set((await held.started()).token, held.kind.leaseMs);
-    for (const [token, leaseMs] of before) {
+    const found: number[] = [];
+    for (const held of kinds) {
+      const { token } = await held.started();
       const { rows } = await bench.db.query<{ lease_ms: number; ms: number }>(
         `select l.lease_ms, (extract(epoch from l.expires_at - j.started_at) * 1000)::float8 as ms
-         from holdfast.leases l join holdfast.jobs j on j.token = l.token where l.token = $1 and l.lease_ms = $2`,
-        [token, leaseMs],
+         from holdfast.leases l join holdfast.jobs j on j.token = l.token
+         where l.token = $1 and l.lease_ms = $2 and j.id = any(l.job_ids)`,
+        [token, held.kind.leaseMs],
       );
-      expect(rows[0]).toMatchObject({ lease_ms: leaseMs });
-      expect(rows[0]!.ms).toBeGreaterThanOrEqual(leaseMs);
+      found.push(rows[0]!.lease_ms);
+      expect(rows[0]!.ms).toBeGreaterThanOrEqual(held.kind.leaseMs);
     }
-    expect([...before.values()]).toEqual([30_000, 600_000, 100]);
+    expect(found).toEqual([30_000, 600_000, 100]);
     for (const held of kinds) held.release();
   });
 
@@ -95,26 +96,6 @@ describe("a lease", () => {
     const { id } = await bench.hf.enqueue(kind, null);
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1 });
     expect(runs).toBe(1);
-  });
-
-  test("is not given up by a process that was late by less than a lease, again and again", async () => {
-    const lost = collect(bench.hf, "lease.lost");
-    const kind = makeKind<null>({
-      lease: "500ms",
-      async run(job) {
-        for (let round = 0; round < 8; round += 1) {
-          const end = performance.now() + 460;
-          while (performance.now() < end);
-          await sleep(5 + round * 7);
-        }
-        return job.signal.aborted;
-      },
-    });
-    workers.push(await bench.hf.work([kind]));
-    const { id } = await bench.hf.enqueue(kind, null);
-    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", claimCount: 1, result: false });
-    expect(lost.events).toEqual([]);
-    lost.stop();
   });
 
   test("a chunk's commit renews it", async () => {

@@ -17,16 +17,12 @@ const nowhere = (): Promise<void> => Promise.resolve();
 /** Where it dies, and how many chunks its next run has to do. */
 const PLACES = {
   claimed: 4,
-  "in-step": 4,
-  "in-step-unheard": 4,
   "in-chunk": 3,
   "in-save": 3,
   "in-save-unheard": 2,
   saved: 2,
   "before-complete": 0,
-  "in-complete": 0,
   "in-complete-unheard": undefined,
-  completed: undefined,
 } as const;
 
 type Place = keyof typeof PLACES;

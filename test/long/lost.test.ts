@@ -208,83 +208,84 @@ describe.each(TIERS)("a lost lease, %s", (tier) => {
     expect(events.events.filter(({ jobId }) => jobId === id)).toHaveLength(1);
     events.stop();
   });
-});
 
-describe.each(TIERS)("why a signal is aborted, %s", (tier) => {
-  const bench = useHoldfast(tier);
-
-  test("cancelled: the chunks stop, and the job ends cancelled", async () => {
-    const given: number[] = [];
-    const begun = makeGate();
-    const kind = makeKind<null>({
-      async run(job) {
-        for await (const chunk of job.chunks("embed", ["a", "b", "c"], { size: 1 })) {
-          given.push(chunk.start);
-          await chunk.save();
-          begun.open();
-          await aborted(chunk.signal);
-        }
-      },
-    });
-    workers.push(await bench.hf.work([kind]));
-    const { id } = await bench.hf.enqueue(kind, null);
-    await begun.opened;
-    expect(await bench.hf.jobs.cancel(id)).toBe("requested");
-    expect(await ended(bench.hf, id)).toMatchObject({ state: "cancelled", lastError: { name: "JobAborted" } });
-    expect(given).toEqual([0]);
-  });
-
-  test("timeout: it is settled as timed out though the handler never ends, what it writes later is refused, and the last one is dead", async () => {
-    const jobs: JobContext[] = [];
-    const kind = makeKind<null>({
-      attempts: 2,
-      backoff: ["0s"],
-      timeout: "300ms",
-      lease: "250ms",
-      async run(job) {
-        jobs.push(job);
-        await new Promise(() => undefined);
-      },
-    });
-    workers.push(await bench.hf.work([kind]));
-    const { id } = await bench.hf.enqueue(kind, null);
-    expect(await ended(bench.hf, id)).toMatchObject({
-      state: "dead",
-      attempt: 2,
-      lastError: { name: "Timeout", reason: "timeout", message: expect.stringContaining("300 ms") },
-    });
-    expect(jobs.map(({ signal }) => signal.reason as JobAborted).map(({ why }) => why)).toEqual(["timeout", "timeout"]);
-    expect(await caught(jobs[0]!.transaction(() => Promise.resolve()))).toMatchObject(LOST);
-    expect(await caught(jobs[1]!.checkpoint(1))).toMatchObject(LOST);
-    expect(await bench.hf.jobs.attempts(id)).toMatchObject([
-      { outcome: "retry", error: { reason: "timeout" } },
-      { outcome: "dead", error: { reason: "timeout" } },
-    ]);
-  });
-
-  test("shutdown: the chunk in hand is finished, the job goes back uncharged, and the next worker resumes it", async () => {
-    const given: string[] = [];
-    const begun = makeGate();
-    const kind = makeKind<null>({
-      async run(job) {
-        for await (const chunk of job.chunks("embed", ["a", "b", "c"], { size: 1 })) {
-          given.push(`${job.attempt} ${chunk.items[0]!}`);
-          if (chunk.start === 1 && given.length === 2) {
+  describe("why a signal is aborted", () => {
+    test("cancelled: the chunks stop, and the job ends cancelled", async () => {
+      const given: number[] = [];
+      const begun = makeGate();
+      const kind = makeKind<null>({
+        async run(job) {
+          for await (const chunk of job.chunks("embed", ["a", "b", "c"], { size: 1 })) {
+            given.push(chunk.start);
+            await chunk.save();
             begun.open();
             await aborted(chunk.signal);
-            expect(chunk.signal.reason).toMatchObject({ why: "shutdown" });
           }
-          await chunk.save();
-        }
-      },
+        },
+      });
+      workers.push(await bench.hf.work([kind]));
+      const { id } = await bench.hf.enqueue(kind, null);
+      await begun.opened;
+      expect(await bench.hf.jobs.cancel(id)).toBe("requested");
+      expect(await ended(bench.hf, id)).toMatchObject({ state: "cancelled", lastError: { name: "JobAborted" } });
+      expect(given).toEqual([0]);
     });
-    const worker = await bench.hf.work([kind], { grace: "0s" });
-    const { id } = await bench.hf.enqueue(kind, null);
-    await begun.opened;
-    await worker.stop();
-    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0, progress: { done: 2 } });
-    workers.push(await bench.hf.work([kind]));
-    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2 });
-    expect(given).toEqual(["1 a", "1 b", "1 c"]);
+
+    test("timeout: it is settled as timed out though the handler never ends, what it writes later is refused, and the last one is dead", async () => {
+      const jobs: JobContext[] = [];
+      const kind = makeKind<null>({
+        attempts: 2,
+        backoff: ["0s"],
+        timeout: "300ms",
+        lease: "250ms",
+        async run(job) {
+          jobs.push(job);
+          await new Promise(() => undefined);
+        },
+      });
+      workers.push(await bench.hf.work([kind]));
+      const { id } = await bench.hf.enqueue(kind, null);
+      expect(await ended(bench.hf, id)).toMatchObject({
+        state: "dead",
+        attempt: 2,
+        lastError: { name: "Timeout", reason: "timeout", message: expect.stringContaining("300 ms") },
+      });
+      expect(jobs.map(({ signal }) => signal.reason as JobAborted).map(({ why }) => why)).toEqual([
+        "timeout",
+        "timeout",
+      ]);
+      expect(await caught(jobs[0]!.transaction(() => Promise.resolve()))).toMatchObject(LOST);
+      expect(await caught(jobs[1]!.checkpoint(1))).toMatchObject(LOST);
+      expect(await bench.hf.jobs.attempts(id)).toMatchObject([
+        { outcome: "retry", error: { reason: "timeout" } },
+        { outcome: "dead", error: { reason: "timeout" } },
+      ]);
+    });
+
+    test("shutdown: the chunk in hand is finished, the job goes back uncharged, and the next worker resumes it", async () => {
+      const given: string[] = [];
+      const begun = makeGate();
+      const kind = makeKind<null>({
+        async run(job) {
+          for await (const chunk of job.chunks("embed", ["a", "b", "c"], { size: 1 })) {
+            given.push(`${job.attempt} ${chunk.items[0]!}`);
+            if (chunk.start === 1 && given.length === 2) {
+              begun.open();
+              await aborted(chunk.signal);
+              expect(chunk.signal.reason).toMatchObject({ why: "shutdown" });
+            }
+            await chunk.save();
+          }
+        },
+      });
+      const worker = await bench.hf.work([kind], { grace: "0s" });
+      const { id } = await bench.hf.enqueue(kind, null);
+      await begun.opened;
+      await worker.stop();
+      expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0, progress: { done: 2 } });
+      workers.push(await bench.hf.work([kind]));
+      expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2 });
+      expect(given).toEqual(["1 a", "1 b", "1 c"]);
+    });
   });
 });

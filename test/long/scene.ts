@@ -1,7 +1,87 @@
-// What tests of long jobs share: a takeover arranged by hand, a log of renewals, the rows a handler wrote.
-import type { Bench } from "../support/open-test.ts";
+// What tests of long jobs share: kinds that one worker runs, a takeover arranged by hand, a log of renewals.
+import { afterAll, beforeAll } from "vitest";
+import { type AnyJobKind, defineJob, type JobKind, type JobOptions } from "#src/job/define-job.js";
 import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
-import { spawnChild, startChild, type Child, type ChildConfig } from "../support/processes.ts";
+import type { Drained } from "#src/testing/index.js";
+import type { Worker } from "#src/worker/worker.js";
+import { uniqueName } from "../support/make.ts";
+import type { Bench } from "../support/open-test.ts";
+import { type Child, type ChildConfig, spawnChild, startChild } from "../support/processes.ts";
+
+export interface Kinds {
+  /** A kind of its own, which is worked on from now on, one job at a time. Its lease is always the default. */
+  makeKind<Payload = unknown, Result = unknown>(
+    options?: Partial<JobOptions<Payload, Payload, Result>>,
+  ): JobKind<Payload, Payload, Result | undefined>;
+  /** Waits until nothing of these kinds is open, and tells how their runs ended since it was asked last. */
+  drain(kinds: readonly AnyJobKind[]): Promise<Drained>;
+}
+
+/**
+ * One worker for all tests of a describe: starting one costs more than most of them. It knows a number of kinds from
+ * the start, and each that a test makes takes the place of one of those.
+ */
+export function useKinds(bench: Bench, most = 80): Kinds {
+  const none = defineJob("none", { run: () => undefined });
+  const places = Array.from({ length: most }, () => ({ name: uniqueName("long"), kind: none as AnyJobKind }));
+  const counts = new Map<string, Drained>();
+  const zero = (): Drained => ({ runs: 0, done: 0, retrying: 0, snoozed: 0, dead: 0, cancelled: 0 });
+  const ends = {
+    "job.claimed": "runs",
+    "job.done": "done",
+    "job.retrying": "retrying",
+    "job.dead": "dead",
+    "job.cancelled": "cancelled",
+  } as const;
+  let taken = 0;
+  let worker: Worker | undefined;
+
+  beforeAll(async () => {
+    for (const [event, count] of Object.entries(ends) as [keyof typeof ends, keyof Drained][]) {
+      bench.hf.on(event, ({ kind }) => {
+        const counted = counts.get(kind);
+        if (counted) counted[count] += 1;
+      });
+    }
+    // What the worker asks of a kind while it runs is asked of the one that took its place.
+    const live = places.map(
+      (place) =>
+        new Proxy({} as AnyJobKind, {
+          get: (_, name) =>
+            name === "kind" ? place.name : name === "leaseMs" ? none.leaseMs : Reflect.get(place.kind, name),
+        }),
+    );
+    worker = await bench.hf.work(live, { concurrency: 1, poll: "100ms" });
+  });
+  afterAll(() => worker?.stop());
+
+  return {
+    makeKind<Payload, Result>(options: Partial<JobOptions<Payload, Payload, Result>> = {}) {
+      const place = places[taken++];
+      if (!place) throw new Error(`More than ${most} kinds: ask useKinds() for more.`);
+      const kind = defineJob<Payload, Payload, Result | undefined>(place.name, { run: () => undefined, ...options });
+      place.kind = kind;
+      counts.set(place.name, zero());
+      return kind;
+    },
+    async drain(kinds) {
+      const names = kinds.map(({ kind }) => kind);
+      await until("nothing is open", async () => {
+        const { rows } = await bench.db.query(
+          "select 1 from holdfast.jobs where kind = any($1) and state <> 'dead' limit 1",
+          [names],
+        );
+        return rows.length === 0 && worker?.running === 0;
+      });
+      const total = zero();
+      for (const name of names) {
+        for (const [count, value] of Object.entries(counts.get(name)!)) total[count as keyof Drained] += value;
+        counts.set(name, zero());
+      }
+      return total;
+    },
+  };
+}
 
 /**
  * The job's lease runs out at this moment, as if its worker had been silent, and the job is due at once. It is not kept

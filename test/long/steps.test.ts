@@ -2,12 +2,11 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Gone } from "#src/job/outcome.js";
 import { forgetNotes } from "#src/store/notes/notes.js";
-import { drain } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";
 import { ended } from "../support/events.ts";
-import { caught, makeHeldKind, makeKind } from "../support/make.ts";
+import { caught, makeHeldKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
-import { takeAway } from "./scene.ts";
+import { takeAway, useKinds } from "./scene.ts";
 
 const workers: Worker[] = [];
 afterEach(async () => {
@@ -16,6 +15,7 @@ afterEach(async () => {
 
 describe.each(TIERS)("notes, %s", (tier) => {
   const bench = useHoldfast(tier);
+  const { makeKind, drain } = useKinds(bench);
   beforeAll(() => bench.db.script("create table charged (job uuid, what text)"));
 
   const chargedFor = async (id: string): Promise<string[]> =>
@@ -39,7 +39,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 3, retrying: 2, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 3, retrying: 2, done: 1 });
       expect(results).toEqual([1, 2, 3].map(() => ({ receipt: 7, by: 1 })));
       expect(await chargedFor(id)).toEqual(["attempt 1"]);
     });
@@ -55,7 +55,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
       expect(await chargedFor(id)).toEqual(["attempt 2"]);
     });
 
@@ -76,7 +76,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(results[0]).toEqual([{ at: at.toISOString() }, null, null, false, 'with "quotes" and \u2028']);
       expect(results[1]).toEqual(results[0]);
     });
@@ -92,7 +92,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect((await bench.hf.jobs.get(id))?.lastError).toMatchObject({ code: "HOLDFAST_PAYLOAD_INVALID" });
       expect(await chargedFor(id)).toEqual([]);
     });
@@ -113,7 +113,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const [a, b] = await bench.hf.enqueueMany(kind, [{ payload: "a" }, { payload: "b" }]);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ done: 2 });
+      expect(await drain([kind])).toMatchObject({ done: 2 });
       expect(await chargedFor(a!.id)).toEqual(["a one", "a two", "a xxxxx"]);
       expect(await chargedFor(b!.id)).toEqual(["b one", "b two", "b xxxxx"]);
     });
@@ -130,7 +130,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, { text: "first" }, { coalesce: "page" });
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(await chargedFor(id)).toEqual(["edited", "first"]);
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", payload: { text: "edited" } });
     });
@@ -150,7 +150,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(found).toEqual([
         [undefined, undefined],
         [{ cursor: 1 }, "page 1"],
@@ -174,7 +174,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(found).toEqual([undefined, 1, 1]);
       expect(await chargedFor(id)).toEqual(["page 1", "page 3"]);
     });
@@ -192,7 +192,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, 1, { coalesce: "spec" });
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(found).toEqual([
         [1, undefined],
         [1, "of 1"],
@@ -208,7 +208,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       expect(error).toMatchObject({ code: "HOLDFAST_PAYLOAD_INVALID" });
     });
   });
@@ -277,7 +277,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
       });
       const [done, dead] = await bench.hf.enqueueMany(kind, [{ payload: "done" }, { payload: "dead" }]);
       const all = ["checkpoint default", "chunks embed", "saved a", "step pay"];
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       await forgetAll();
       expect(await notesOf([done!.id])).toEqual([]);
       expect(await notesOf([dead!.id])).toEqual([...all, `generation unit of ${dead!.id}`].toSorted());
@@ -295,7 +295,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain(bench.hf, [kind]);
+      await drain([kind]);
       await bench.db.query(
         "insert into holdfast.job_notes select $1, 'step', n::text, 'null', now() from generate_series(1, 9) n",
         [id],
@@ -320,11 +320,11 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ dead: 1 });
+      expect(await drain([kind])).toMatchObject({ dead: 1 });
       await forgetAll();
       isWell = true;
       await bench.hf.jobs.retry(id);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ done: 1 });
+      expect(await drain([kind])).toMatchObject({ done: 1 });
       expect(given).toEqual(["a", "b", "b"]);
     });
   });
@@ -353,7 +353,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const [kept, deleted] = await bench.hf.enqueueMany(kind, [{ payload: "kept" }, { payload: "deleted" }]);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 2, retrying: 0, dead: 0 });
+      expect(await drain([kind])).toMatchObject({ runs: 2, done: 2, retrying: 0, dead: 0 });
       expect(await bench.hf.jobs.get(kept!.id)).toMatchObject({ state: "done", result: "embedded", lastError: null });
       expect(await bench.hf.jobs.get(deleted!.id)).toMatchObject({
         state: "done",

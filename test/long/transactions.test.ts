@@ -3,12 +3,12 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "pg";
 import type { JobContext, JobTransaction } from "#src/job/handler.js";
-import { drain, openTest } from "#src/testing/index.js";
+import { drain as drainOwn, openTest } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";
 import { collect, ended } from "../support/events.ts";
-import { caught, makeGate, makeHeldKind, makeKind } from "../support/make.ts";
+import { caught, makeGate, makeHeldKind, makeKind as makeOwnKind } from "../support/make.ts";
 import { type Bench, TIERS, useHoldfast } from "../support/open-test.ts";
-import { sleep, takeAway } from "./scene.ts";
+import { sleep, takeAway, useKinds } from "./scene.ts";
 
 const NESTED = { code: "HOLDFAST_TRANSACTION_NESTED" };
 
@@ -29,6 +29,7 @@ async function rowsOf(bench: Bench, id: string): Promise<string[]> {
 
 describe.each(TIERS)("job.transaction, %s", (tier) => {
   const bench = useHoldfast(tier);
+  const { makeKind, drain } = useKinds(bench);
   beforeAll(() => bench.db.script("create table written (job uuid, what text)"));
 
   /** Runs `work` as the handler of one job, once. */
@@ -41,7 +42,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    await drain(bench.hf, [kind]);
+    await drain([kind]);
     const job = await bench.hf.jobs.get(id);
     if (job?.state !== "done") throw new Error(`The job failed: ${JSON.stringify(job?.lastError)}`);
     return { id, value: value as T };
@@ -127,7 +128,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
   test("two jobs have theirs at the same time", async () => {
     const gates = [makeGate(), makeGate()];
     const order: string[] = [];
-    const kind = makeKind<number>({
+    const kind = makeOwnKind<number>({
       async run(job) {
         await job.transaction(async (tx) => {
           order.push(`in ${job.payload}`);
@@ -141,7 +142,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       },
     });
     await bench.hf.enqueueMany(kind, [{ payload: 0 }, { payload: 1 }]);
-    expect(await drain(bench.hf, [kind], { concurrency: 2 })).toMatchObject({ done: 2 });
+    expect(await drainOwn(bench.hf, [kind], { concurrency: 2 })).toMatchObject({ done: 2 });
     // One session: they take turns there. On a server both are open before either commits.
     if (tier === "server") expect(order.slice(0, 2).toSorted()).toEqual(["in 0", "in 1"]);
     else expect(order.toSorted()).toEqual(["in 0", "in 1", "out 0", "out 1"]);
@@ -177,14 +178,16 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       expect(value).toMatchObject({ without: NESTED, keyed: NESTED });
       expect(jobs.map(({ payload }) => payload)).toEqual(["with tx"]);
     }
-    await drain(bench.hf, [other]);
+    await drain([other]);
   });
 
   test("progress inside one does not wait for it", async () => {
     const { id } = await inJob(async (job) => {
       await job.transaction(async (tx) => {
         await write(tx, job.id, "x");
+        const began = performance.now();
         await job.progress(1, 2, "inside");
+        expect(performance.now() - began).toBeLessThan(1_000);
       });
       await job.progress(2, 2, "after");
     });
@@ -193,7 +196,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
 
   test("longer than the lease it is not taken over, and commits once", async () => {
     const rival = tier === "server" ? await bench.another() : undefined;
-    const kind = makeKind<null>({
+    const kind = makeOwnKind<null>({
       lease: "600ms",
       async run(job) {
         await job.transaction(async (tx) => {
@@ -212,6 +215,76 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
     expect(await rowsOf(bench, id)).toEqual([`by ${String(job.result)}`, "end"]);
   });
 
+  describe("busy", () => {
+    test.runIf(tier === "embedded")(
+      "an enqueue without tx inside job.transaction is refused at once, also while others wait; those are not refused",
+      async () => {
+        const other = makeKind<string>();
+        const inside = makeGate();
+        const waiting: Promise<unknown>[] = [];
+        let refused: unknown;
+        let tookMs = Infinity;
+        const kind = makeKind<null>({
+          async run(job) {
+            await job.transaction(async (tx) => {
+              await write(tx, job.id, "x");
+              inside.open();
+              // Until these are on their way, and wait for the transaction.
+              while (waiting.length < 4) await sleep(5);
+              await sleep(20);
+              const began = performance.now();
+              refused = await caught(bench.hf.enqueue(other, "inside"));
+              tookMs = performance.now() - began;
+            });
+          },
+        });
+        const { id } = await bench.hf.enqueue(kind, null);
+        await inside.opened;
+        for (const payload of ["1", "2", "3", "4"]) {
+          waiting.push(bench.hf.enqueue(other, payload));
+          await sleep(2);
+        }
+        await Promise.all(waiting);
+        await ended(bench.hf, id);
+        expect(refused).toMatchObject(NESTED);
+        expect(tookMs).toBeLessThan(2_000);
+        expect((await bench.hf.jobs.list({ kind: other.kind })).jobs).toHaveLength(4);
+        await drain([other]);
+      },
+    );
+
+    test.runIf(tier === "embedded")(
+      "an enqueue from outside in the same moment as a refused one is not refused with it",
+      async () => {
+        const other = makeKind<string>();
+        const gate = makeGate();
+        let outside: Promise<unknown> = Promise.resolve();
+        // Begins outside, and goes on in the same turn as the code inside.
+        const enqueueOutside = gate.opened.then(() => {
+          outside = bench.hf.enqueue(other, "outside");
+        });
+        let refused: unknown;
+        const kind = makeKind<null>({
+          async run(job) {
+            await job.transaction(async (tx) => {
+              await write(tx, job.id, "x");
+              gate.open();
+              refused = await caught(bench.hf.enqueue(other, "inside"));
+            });
+          },
+        });
+        const { id } = await bench.hf.enqueue(kind, null);
+        await drain([kind]);
+        await enqueueOutside;
+        await outside;
+        expect(refused).toMatchObject(NESTED);
+        expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
+        expect((await bench.hf.jobs.list({ kind: other.kind })).jobs).toMatchObject([{ payload: "outside" }]);
+        await drain([other]);
+      },
+    );
+  });
+
   describe("job.complete", () => {
     test("makes the effects and the completion one commit, with its result; what the handler returns later changes nothing", async () => {
       const done = collect(bench.hf, "job.done");
@@ -226,7 +299,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, result: { vectors: 148 } });
       expect(await rowsOf(bench, id)).toEqual(["effect"]);
       expect(done.events.filter(({ jobId }) => jobId === id)).toHaveLength(1);
@@ -241,7 +314,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1, retrying: 0 });
+      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1, retrying: 0 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", result: "first", lastError: null });
       expect(await bench.hf.jobs.attempts(id)).toEqual([]);
     });
@@ -262,7 +335,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", result: "returned" });
       expect(await rowsOf(bench, id)).toEqual(["kept"]);
     });
@@ -276,7 +349,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1 });
+      expect(await drain([kind])).toMatchObject({ runs: 1 });
       expect(error).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
       expect(await rowsOf(bench, id)).toEqual([]);
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
@@ -294,7 +367,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         kind,
         [1, 2, 3].map((payload) => ({ payload, group: "spec" })),
       );
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 3, done: 3 });
+      expect(await drain([kind])).toMatchObject({ runs: 3, done: 3 });
       expect(order).toEqual([1, 2, 3]);
     });
 
@@ -310,74 +383,6 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       expect(value).toMatchObject({ code: "HOLDFAST_PAYLOAD_INVALID" });
       expect(await rowsOf(bench, id)).toEqual([]);
     });
-  });
-});
-
-describe("the embedded tier, busy", () => {
-  const bench = useHoldfast("embedded");
-  beforeAll(() => bench.db.script("create table written (job uuid, what text)"));
-
-  test("an enqueue without tx inside job.transaction is refused at once, also while others wait; those are not refused", async () => {
-    const other = makeKind<string>();
-    const inside = makeGate();
-    const waiting: Promise<unknown>[] = [];
-    let refused: unknown;
-    let tookMs = Infinity;
-    const kind = makeKind<null>({
-      async run(job) {
-        await job.transaction(async (tx) => {
-          await write(tx, job.id, "x");
-          inside.open();
-          // Until these are on their way, and wait for the transaction.
-          while (waiting.length < 4) await sleep(5);
-          await sleep(20);
-          const began = performance.now();
-          refused = await caught(bench.hf.enqueue(other, "inside"));
-          tookMs = performance.now() - began;
-        });
-      },
-    });
-    workers.push(await bench.hf.work([kind]));
-    const { id } = await bench.hf.enqueue(kind, null);
-    await inside.opened;
-    for (const payload of ["1", "2", "3", "4"]) {
-      waiting.push(bench.hf.enqueue(other, payload));
-      await sleep(2);
-    }
-    await Promise.all(waiting);
-    await ended(bench.hf, id);
-    expect(refused).toMatchObject(NESTED);
-    expect(tookMs).toBeLessThan(2_000);
-    expect((await bench.hf.jobs.list({ kind: other.kind })).jobs).toHaveLength(4);
-    await drain(bench.hf, [other]);
-  });
-
-  test("an enqueue from outside in the same moment as a refused one is not refused with it", async () => {
-    const other = makeKind<string>();
-    const gate = makeGate();
-    let outside: Promise<unknown> = Promise.resolve();
-    // Begins outside, and goes on in the same turn as the code inside.
-    const enqueueOutside = gate.opened.then(() => {
-      outside = bench.hf.enqueue(other, "outside");
-    });
-    let refused: unknown;
-    const kind = makeKind<null>({
-      async run(job) {
-        await job.transaction(async (tx) => {
-          await write(tx, job.id, "x");
-          gate.open();
-          refused = await caught(bench.hf.enqueue(other, "inside"));
-        });
-      },
-    });
-    const { id } = await bench.hf.enqueue(kind, null);
-    await drain(bench.hf, [kind]);
-    await enqueueOutside;
-    await outside;
-    expect(refused).toMatchObject(NESTED);
-    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
-    expect((await bench.hf.jobs.list({ kind: other.kind })).jobs).toMatchObject([{ payload: "outside" }]);
-    await drain(bench.hf, [other]);
   });
 });
 
@@ -445,7 +450,7 @@ describe("job.fence, for a transaction that somebody else opened (server)", () =
     const overdue = makeGate();
     let error: unknown;
     const client = await connect();
-    const kind = makeKind<null>({
+    const kind = makeOwnKind<null>({
       attempts: 1,
       timeout: "100ms",
       lease: "100ms",
@@ -522,9 +527,9 @@ describe("a pool that is too small (server)", () => {
   test("an enqueue inside a transaction that finds no connection is an error that says so, not a hang", async () => {
     const hf = await openTest({ database: bench.url, poolSize: 2, callTimeout: "400ms" });
     const gates = [makeGate(), makeGate()];
-    const other = makeKind<null>();
+    const other = makeOwnKind<null>();
     const errors: unknown[] = [];
-    const kind = makeKind<number>({
+    const kind = makeOwnKind<number>({
       async run(job) {
         await job.transaction(async () => {
           gates[job.payload]!.open();

@@ -4,6 +4,7 @@ import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { beatIfHeld } from "#src/store/jobs/beat.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import type { Store } from "#src/store/sql.js";
 import type { Session } from "../support/locks.ts";
 import { type Arena, ended, EXPIRE, LEASE_MS, openArena, SCHEMA, startBlocked } from "./arena.ts";
 
@@ -161,4 +162,23 @@ test("ten expirers at once recover sixty jobs once each", async () => {
   expect(ours).toHaveLength(60);
   expect(new Set(ours).size).toBe(60);
   for (const id of ids) expect(await arena.live(id)).toMatchObject({ crash_count: 1 });
+});
+
+test("an expiry that arrives late judges nobody: those it would judge could not be heard either", async () => {
+  const run = await arena.overdue();
+  await other.query(`update ${SCHEMA}.leases set lease_ms = 1000 where token = $1`, [run.token]);
+  const careful = { limit: 100, seenForMs: Infinity, atOnce: false };
+  // The network holds the statement back.
+  let statements = 0;
+  const slow: Store = {
+    ...arena.store,
+    async query(...call) {
+      statements += 1;
+      if (statements > 1) await arena.watcher.query("select pg_sleep(1.5)");
+      return await arena.store.query(...call);
+    },
+  };
+  expect(await expireIfOverdue(slow, careful)).toEqual([]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "running" });
+  expect(await expireIfOverdue(arena.store, careful)).toMatchObject([{ id: run.id }]);
 });

@@ -35,7 +35,8 @@ function copyBinaries() {
     }
     spawnSync("chmod", ["-R", "a+rX", staging]);
     mkdirSync(target, { recursive: true });
-    if (!existsSync(done)) cpSync(join(staging, "native"), join(target, "native"), { recursive: true, verbatimSymlinks: true });
+    if (!existsSync(done))
+      cpSync(join(staging, "native"), join(target, "native"), { recursive: true, verbatimSymlinks: true });
     spawnSync("chmod", ["-R", "a+rX", target]);
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(join(target, "complete"), { recursive: true });

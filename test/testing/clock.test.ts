@@ -46,7 +46,7 @@ describe.each(TIERS)("the clock of a test, %s", (tier) => {
     await bench.hf.clock.advance("31m");
     const began = performance.now();
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done" });
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
     await worker.stop();
   });
 

@@ -75,24 +75,24 @@ describe("saturated", () => {
         Array.from({ length: count }, () => ({ payload: "backlog" })),
       );
     await feed(4_000);
+    const started = new Set<string>();
+    hf.on("job.claimed", ({ jobId }) => started.add(jobId));
     const isUnderWay = times(hf, "job.claimed", 300, (event) => event.kind === kind.kind);
     worker = await hf.work([kind], { concurrency: shape.concurrency, poll: "1s" });
     await isUnderWay;
     return {
       kind,
       async startOf(id) {
+        // It may have been too quick for us.
+        if (started.has(id)) return 0;
         const began = performance.now();
-        let isStarted = false;
-        const started = nextOf(hf, "job.claimed", id).then(() => {
-          isStarted = true;
-          return performance.now() - began;
-        });
+        const claimed = nextOf(hf, "job.claimed", id).then(() => performance.now() - began);
         // Kept full until it has started.
-        while (!isStarted) {
-          await Promise.race([started, feed(1_000)]);
-          await Promise.race([started, after(200)]);
+        while (!started.has(id)) {
+          await Promise.race([claimed, feed(1_000)]);
+          await Promise.race([claimed, after(200)]);
         }
-        return await started;
+        return await claimed;
       },
     };
   }
@@ -140,6 +140,13 @@ describe("saturated", () => {
       await stopping;
       await other.close();
     });
+  });
+
+  test("a job that another process enqueues into the past is started soon, by its notification", async () => {
+    const other = await bench.another();
+    const { kind, startOf } = await saturate(SHAPES[0]!);
+    const { id } = await other.enqueue(kind, "long due", { runAt: "2020-01-01T00:00:00Z" });
+    expect(await startOf(id)).toBeLessThan(SOON_MS);
   });
 
   test("jobs enqueued after the clock went back are started soon", async () => {
@@ -209,7 +216,7 @@ describe("idle", () => {
     const claimed = nextOf(bench.hf, "job.claimed", id);
     bench.hf.wake();
     await claimed;
-    expect(performance.now() - began).toBeLessThan(500);
+    expect(performance.now() - began).toBeLessThan(SOON_MS);
     await ended(bench.hf, id);
     await client.end();
     await worker.stop();
@@ -238,7 +245,7 @@ describe("idle", () => {
       const claimed = times(bench.hf, "job.claimed", 1, (event) => event.kind === kind.kind);
       const { id } = await other.enqueue(kind, "from afar", options);
       expect((await claimed).jobId).toBe(id);
-      expect(performance.now() - began).toBeLessThan(1_000);
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
       await ended(bench.hf, id);
       await worker.stop();
     },

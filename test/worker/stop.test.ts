@@ -127,7 +127,7 @@ describe("a worker that is stopped", () => {
     const taken = nextOf(other, "job.claimed", id);
     await first.stop();
     await taken;
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(5_000);
     held.release();
     expect(await ended(other, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2 });
     await second.stop();

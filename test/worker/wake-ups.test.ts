@@ -20,7 +20,7 @@ describe("notifications between processes", () => {
     const done = times(bench.hf, "job.done", 70);
     await Promise.all(kinds.map((kind, n) => other.enqueue(kind, n)));
     await done;
-    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(performance.now() - began).toBeLessThan(15_000);
     expect(trouble.events).toEqual([]);
     await worker.stop();
   });
@@ -37,7 +37,7 @@ describe("notifications between processes", () => {
     const claimed = times(hearer, "job.claimed", 1);
     await sender.enqueue(kind, 1);
     await claimed;
-    expect(performance.now() - began).toBeLessThan(2_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
     expect(troubles.flatMap(({ events }) => events)).toEqual([]);
     await worker.stop();
   });

@@ -8,6 +8,7 @@
 import { asMillis, routine, sql, type Statement, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
+import { databaseNow } from "../stats/database-clock.ts";
 
 export const CRASH_LIMIT = 3;
 
@@ -19,7 +20,7 @@ export interface Expired {
 
 const EXPIRE = routine({
   name: "expire_leases",
-  takes: ["integer", "boolean", "bigint", "uuid[]"],
+  takes: ["integer", "boolean", "bigint", "uuid[]", "timestamptz"],
   gives: "id uuid, kind text, hold smallint",
   body: `with due as materialized (
   select l.token, l.lease_ms, l.job_ids,
@@ -29,6 +30,7 @@ const EXPIRE = routine({
   from :schema.leases l
   where l.expires_at < :schema.clock() and l.worker_id <> all ($4)
     and ($2::boolean or (l.lease_ms < $3::bigint
+      and :schema.clock() < $5 + greatest(l.lease_ms / 3, 1000) * interval '1 millisecond'
       and pg_postmaster_start_time() + l.lease_ms * interval '1 millisecond' < :schema.clock()))
   order by l.expires_at limit $1 for update of l skip locked
 ),
@@ -110,11 +112,15 @@ export interface ExpireInput {
 }
 
 export async function expireIfOverdue(store: Store, input: ExpireInput): Promise<Expired[]> {
+  // A statement that arrives late (the network was silent, the database frozen) must not be the first to judge
+  // afterwards: nobody could beat either. So it says when it was meant.
+  const asOf = await databaseNow(store);
   const { rows } = await store.query<Expired>(EXPIRE, [
     input.limit,
     input.atOnce,
     Number.isFinite(input.seenForMs) ? Math.floor(input.seenForMs) : Number.MAX_SAFE_INTEGER,
     input.spare ?? [],
+    asOf.toISOString(),
   ]);
   return rows;
 }

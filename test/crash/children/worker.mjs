@@ -4,6 +4,7 @@
 // config: url, schema, name, concurrency, lease, timeout, grace, abortGrace, poll, callTimeout
 // payload: n
 //   ms          how long it takes
+//   whileFile   goes on as long as that file is there
 //   slowOn      only workers of these names take that long; the others do it at once
 //   thenMs      how long it takes once a worker has died of it, or was given up
 //   die         "abort" or "kill": the process dies of it
@@ -12,6 +13,7 @@
 //   spin        blocks the event loop for so many milliseconds
 //   trace       "start", "failed" and "end" go to the table `trace`
 //   progress    reports progress under the worker's name before it returns
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineJob, open } from "../../../dist/index.js";
 
@@ -46,7 +48,19 @@ const work = defineJob("work", {
   attempts: 3,
   backoff: ["50ms"],
   async run(job) {
-    const { n, ms = 0, slowOn, thenMs, die, failUpTo = 0, stubborn, spin, trace: isTraced, progress } = job.payload;
+    const {
+      n,
+      ms = 0,
+      whileFile,
+      slowOn,
+      thenMs,
+      die,
+      failUpTo = 0,
+      stubborn,
+      spin,
+      trace: isTraced,
+      progress,
+    } = job.payload;
     const { signal } = job;
     signal.addEventListener("abort", () =>
       say("aborted", { n, job: job.id, token: job.token, why: signal.reason?.why }),
@@ -58,7 +72,9 @@ const work = defineJob("work", {
     if (spin) for (const until = Date.now() + spin; Date.now() < until;);
     const planned = thenMs !== undefined && job.lastError?.reason === "crashed" ? thenMs : ms;
     const takes = slowOn && !slowOn.includes(config.name) ? 0 : planned;
-    if (takes > 0) await sleep(takes, undefined, stubborn ? {} : { signal });
+    const pause = (time) => sleep(time, undefined, stubborn ? {} : { signal });
+    if (takes > 0) await pause(takes);
+    while (whileFile && existsSync(whileFile)) await pause(50);
     if (job.attempt <= failUpTo) {
       if (isTraced) await trace("failed", job);
       throw new Error("as its payload says");
