@@ -6,5 +6,5 @@ import { EVENT_NAMES } from "#src/metrics/events.js";
 test("every event is documented, and every documented event exists", () => {
   const page = readFileSync("docs/events.md", "utf8");
   const documented = [...page.matchAll(/^\| `([a-z.]+)` \|/gm)].map((match) => match[1]);
-  expect(documented.toSorted()).toEqual([...EVENT_NAMES].toSorted());
+  expect(new Set(documented)).toEqual(new Set(EVENT_NAMES));
 });
