@@ -67,7 +67,7 @@ const MAX_ROWS = 1_000;
 const MANY_ROWS = 10_000;
 const MAX_BYTES = 4 * 1_048_576;
 const LOCK_TIMEOUT_MS = 100;
-const SOLO_LOCK_TIMEOUT_MS = 5_000;
+const PATIENCE_MS = 5_000;
 const PAUSES_MS = [50, 250, 1_000, 2_500];
 
 export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): Enqueuer {
@@ -87,7 +87,8 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
         onEnqueued(jobs, results);
         return results;
       } catch (error) {
-        const isDuplicate = codeOf(error) === "23505" && tries > 0;
+        // Stored by an earlier try of which we never heard.
+        const isDuplicate = codeOf(error) === "23505";
         if (!isConnectionTrouble(error) && !isRetryable(error) && !isDuplicate) throw error;
         if (isLockTimeout(error) || tries >= PAUSES_MS.length) throw error;
         onTrouble(error);
@@ -101,20 +102,40 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
       return await insert(jobs, LOCK_TIMEOUT_MS);
     } catch (error) {
       if (isConnectionTrouble(error)) return jobs.map((job) => unknownOutcome(job, error));
-      // A row the database refuses, or a key that somebody's open transaction holds: each on its own from here.
       if (jobs.length === 1 && !isLockTimeout(error)) return [asError(error)];
-      return jobs.map(solo);
+      // A key that somebody's open transaction holds, or a row the database refuses: from here each lock waits for
+      // itself, and each row if it must.
+      const parts = isLockTimeout(error) ? byLock(jobs) : jobs.map((job) => [job]);
+      const done = new Map<NewJob, Promise<Inserted>>();
+      for (const part of parts) {
+        const results = patiently(part);
+        for (const [index, job] of part.entries()) done.set(job, pick(results, index));
+      }
+      return jobs.map((job) => done.get(job)!);
     }
   }
 
-  async function solo(job: NewJob): Promise<Inserted> {
-    try {
-      return (await insert([job], SOLO_LOCK_TIMEOUT_MS))[0]!;
-    } catch (error) {
-      if (isLockTimeout(error)) throw lockedOutcome(job, error);
-      throw isConnectionTrouble(error) ? unknownOutcome(job, error) : error;
+  /** Waits for a lock by coming back, so that nobody's open transaction keeps our connections. */
+  async function patiently(jobs: NewJob[]): Promise<Inserted[]> {
+    const until = Date.now() + PATIENCE_MS;
+    for (;;) {
+      try {
+        return await waiting.add(jobs);
+      } catch (error) {
+        if (isConnectionTrouble(error)) throw unknownOutcome(jobs[0]!, error);
+        if (!isLockTimeout(error)) throw error;
+        if (Date.now() > until) throw lockedOutcome(jobs[0]!, error);
+        await sleep(jitter(100));
+      }
     }
   }
+
+  /** Two connections at most wait for locks. */
+  const waiting = makeCoalescer<NewJob[], Inserted[]>({
+    run: async ([jobs]) => [await insert(jobs!, LOCK_TIMEOUT_MS)],
+    maxEntries: 1,
+    lanes: 2,
+  });
 
   const weigh = (job: NewJob): number => job.payload.length + 200;
   const plain = makeCoalescer<NewJob, Inserted>({ run, maxEntries: MAX_ROWS, maxWeight: MAX_BYTES, weigh, lanes: 2 });
@@ -156,7 +177,7 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
         const byJob = new Map<NewJob, Inserted>();
         // Rows with a coalesce key that already stands in the statement follow one by one: the newest payload wins.
         for (const part of [first, ...rest.map((job) => [job])]) {
-          const done = target ? await insertJobs(target, part, null) : await insert(part, SOLO_LOCK_TIMEOUT_MS);
+          const done = target ? await insertJobs(target, part, null) : await insert(part, PATIENCE_MS);
           for (const [index, job] of part.entries()) byJob.set(job, done[index]!);
         }
         for (const job of chunk) results.push(byJob.get(job)!);
@@ -205,6 +226,22 @@ async function checkPayload(kind: AnyJobKind, json: string, row?: number): Promi
 
 /** Only made for a message: this is not to be paid for every row. */
 const whereIs = (row: number | undefined): string => (row === undefined ? "enqueue()" : `enqueueMany() row ${row}`);
+
+/** Jobs that wait for the same lock go together. */
+function byLock(jobs: readonly NewJob[]): NewJob[][] {
+  const parts = new Map<string, NewJob[]>();
+  for (const job of jobs) {
+    const lock = JSON.stringify([job.kind, job.key, job.group, job.coalesceKey]);
+    const part = parts.get(lock);
+    if (part) part.push(job);
+    else parts.set(lock, [job]);
+  }
+  return [...parts.values()];
+}
+
+async function pick(results: Promise<Inserted[]>, index: number): Promise<Inserted> {
+  return (await results)[index]!;
+}
 
 function splitRepeated(jobs: readonly NewJob[]): { first: NewJob[]; rest: NewJob[] } {
   const seen = new Set<string>();

@@ -45,20 +45,21 @@ async function main(input: ThreadInput): Promise<void> {
       return;
     }
     const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
-    const overdue: { job: ClaimedJob; token: string; kind: ThreadKind }[] = [];
+    // By id: one claim can have several leases, and each would name all of its jobs.
+    const overdue = new Map<string, { job: ClaimedJob; token: string; kind: ThreadKind }>();
     for (const { token, heldAt } of board.held()) {
       if (clockMs() - heldAt < shortest + MARGIN_MS) continue;
       for (const job of await claimedByToken(store, token)) {
         const kind = kinds.get(job.kind)!;
-        if (clockMs() - heldAt > kind.timeoutMs + MARGIN_MS) overdue.push({ job, token, kind });
+        if (clockMs() - heldAt > kind.timeoutMs + MARGIN_MS) overdue.set(job.id, { job, token, kind });
       }
     }
-    if (overdue.length === 0 || silentForMs() < MARGIN_MS) return;
+    if (overdue.size === 0 || silentForMs() < MARGIN_MS) return;
     const isNews = !isHung;
     isHung = true;
     await settleRuns(
       store,
-      overdue.map(({ job, token, kind }) => ({
+      Array.from(overdue.values(), ({ job, token, kind }) => ({
         id: job.id,
         token,
         keepMs: null,
@@ -70,7 +71,7 @@ async function main(input: ThreadInput): Promise<void> {
     ).catch(trouble);
     if (!isNews) return;
     const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
-    const jobs = overdue.map(({ job }) => ({ id: job.id, kind: job.kind }));
+    const jobs = Array.from(overdue.values(), ({ job }) => ({ id: job.id, kind: job.kind }));
     say({ type: "hung", jobs });
     await hook?.default?.({ jobs, silentForMs: silentForMs() });
   }

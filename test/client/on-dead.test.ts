@@ -6,6 +6,7 @@ import { uuidv7, randomToken } from "#src/shared/uuid.js";
 import { endSetApart, expireEverything, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { claimIds, claimSuspect } from "#src/store/jobs/claim.js";
 import { drain } from "#src/testing/index.js";
+import { ended as over } from "../support/events.ts";
 import { makeKind, uniqueName } from "../support/make.ts";
 import { type Bench, TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -102,18 +103,13 @@ describe.each(TIERS)("onDead, %s", (tier) => {
     expect(await claimIds(bench.store, holder(), [id], [kind.kind], 1)).toHaveLength(1);
     await crash();
     for (let alone = 1; alone <= 3; alone += 1) {
-      expect(await endSetApart(bench.store, 100, null)).toEqual([]);
       expect(await claimSuspect(bench.store, holder(), [kind.kind], true)).toHaveLength(1);
       await crash();
     }
-    expect((await bench.hf.jobs.list({ kind: followUp })).jobs).toEqual([]);
-    const ended = await Promise.all([
-      endSetApart(bench.store, 100, null),
-      endSetApart(bench.store, 100, null),
-      endSetApart(bench.store, 100, null),
-    ]);
-    expect(ended.flat()).toMatchObject([{ id, verdict: "dead" }]);
-    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "dead", attempt: 0, lastError: { reason: "crashed" } });
+    // Several janitors at once, the client's own perhaps among them.
+    const ended = await Promise.all([1, 2, 3].map(() => endSetApart(bench.store, 100, null)));
+    expect(ended.flat().length).toBeLessThanOrEqual(1);
+    expect(await over(bench.hf, id)).toMatchObject({ state: "dead", attempt: 0, lastError: { reason: "crashed" } });
     const { jobs } = await bench.hf.jobs.list({ kind: followUp });
     expect(jobs).toMatchObject([{ payload: { job: { id, error: { reason: "crashed" } } } }]);
     expect(await writtenBy(bench, [id, jobs[0]!.id])).toHaveProperty("size", 1);
