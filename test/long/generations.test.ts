@@ -228,9 +228,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     expect(await readStaged(bench, unit)).toEqual({ items: ["a"], models: ["old"] });
   });
 
-  // Found here, to be mended in store/jobs/settle.ts (the notes of a job that is done must go when it runs again). It
-  // turns red when that is done: then take ".fails" away.
-  test.fails("an enqueue with the same payload during the run makes it build again, in a new generation", async () => {
+  test("an enqueue with the same payload during the run makes it build again, in a new generation", async () => {
     const unit = uniqueName("unit");
     let world = ["a", "b"];
     const built: string[] = [];

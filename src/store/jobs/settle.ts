@@ -196,6 +196,14 @@ back as (
   from decided d where j.id = d.id and d.verdict in ('retry', 'again', 'snooze', 'release')
   returning j.id, j.run_at
 ),
+-- It finished, and starts afresh: what the finished run noted is not for the next one.
+forgotten as (
+  delete from :schema.job_notes n using decided d where n.job_id = d.id and d.verdict = 'again' and d.outcome = 'done'
+),
+forgotten_items as (
+  delete from :schema.job_saved_items n using decided d
+  where n.job_id = d.id and d.verdict = 'again' and d.outcome = 'done'
+),
 ${CONSEQUENCES}
 select d.id, d.token, d.verdict, coalesce(b.run_at, :schema.clock()) as "runAt", ${HEIR}
 from decided d left join back b on b.id = d.id`,
