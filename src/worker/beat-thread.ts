@@ -24,7 +24,12 @@ async function main(input: ThreadInput): Promise<void> {
   const say = (message: FromThread): void => parentPort?.postMessage(message);
   const trouble = (error: unknown): void =>
     say({ type: "trouble", message: error instanceof Error ? error.message : String(error) });
-  const db = await openPostgres({ ...input.connection, poolSize: 2, onTrouble: trouble });
+  const db = await openPostgres({
+    ...input.connection,
+    applicationName: "holdfast heartbeat",
+    poolSize: 2,
+    onTrouble: trouble,
+  });
   const store = makeStore(db, input.schema);
   const kinds = new Map(input.kinds.map((kind) => [kind.kind, kind]));
   const board = readBoard(input.board);
