@@ -51,31 +51,27 @@ describe("a process of its own (server)", () => {
     expect(child.said.filter(({ what, job }) => what === "lease.lost" && job === id)).toEqual([]);
   });
 
-  test("a main thread that hangs for ever: the job is timed out, the hook ends the process, its other job is recovered elsewhere", async () => {
+  test("a main thread that hangs for ever: the job is timed out, the beats stop, its other job is recovered elsewhere, the hook ends the process", async () => {
     const [block, wait] = [rivalBlock("2s"), rivalWait("2s")];
     const child = await longChild("blocking.mjs", {
       name: "hanging",
       url: bench.url,
       lease: "2s",
       timeout: "1s",
-      attempts: 1,
-      hungHook: pathToFileURL(new URL("./children/hung-hook.mjs", import.meta.url).pathname).href,
+      hungHook: new URL("./children/patient-hook.mjs", pathToFileURL(import.meta.filename)).href,
     });
     const other = await bench.hf.enqueue(wait, {});
     await child.until("started", ({ kind }) => kind === "wait");
     const hanging = await bench.hf.enqueue(block, {}, { attempts: 1 });
     await child.until("started", ({ kind }) => kind === "block");
-    expect(await child.exited).toMatchObject({ signal: "SIGKILL" });
-    const hung = child.said.find(({ what }) => what === "hung");
-    expect(hung).toMatchObject({ jobs: [{ id: hanging.id, kind: "block" }], silentForMs: expect.any(Number) });
+    workers.push(await bench.hf.work([block, wait]));
+    await child.until("noticed");
     // Settled by the thread, before the hook was called.
     expect(await bench.hf.jobs.get(hanging.id)).toMatchObject({
       state: "dead",
       attempt: 1,
       lastError: { name: "Timeout", reason: "timeout", message: expect.stringContaining("1000 ms") },
     });
-    expect(await bench.hf.jobs.get(other.id)).toMatchObject({ state: "running" });
-    workers.push(await bench.hf.work([block, wait]));
     expect(await ended(bench.hf, other.id)).toMatchObject({
       state: "done",
       attempt: 1,
@@ -83,6 +79,13 @@ describe("a process of its own (server)", () => {
       result: "rival",
     });
     expect(await bench.hf.jobs.attempts(other.id)).toEqual([]);
+    // It was let go though its process was still there.
+    expect(child.isRunning).toBe(true);
+    expect(await child.exited).toMatchObject({ signal: "SIGKILL" });
+    expect(child.said.find(({ what }) => what === "hung")).toMatchObject({
+      jobs: [{ id: hanging.id, kind: "block" }],
+      silentForMs: expect.any(Number),
+    });
   });
 
   test("a main thread that comes back late: what was past its timeout is settled, and what it claims from then on has beats again", async () => {
