@@ -6,6 +6,7 @@ import { watchHealth } from "./db/health.ts";
 import { openPostgres } from "./db/postgres.ts";
 import { OptionInvalid } from "./errors.ts";
 import type { HoldfastEvents } from "./metrics/events.ts";
+import { logChores } from "./metrics/log-chores.ts";
 import { assertSchema, migrate } from "./migrate/migrate.ts";
 import { type OpenOptions, type ResolvedOptions, resolveOpenOptions } from "./options.ts";
 import { makeEmitter } from "./shared/emitter.ts";
@@ -30,6 +31,7 @@ export async function openParts(given: OpenOptions): Promise<OpenedParts> {
   refuseUnnamedInProduction(given);
   const events = makeEmitter<HoldfastEvents>((error) => options.log.error("An event listener failed", { error }));
   events.on("trouble", ({ where, error }) => options.log.warn(`Trouble in ${where}`, { error }));
+  logChores(events, options.log);
   const { db, seenForMs } = watchHealth(
     await openDatabase(options, (error) => events.emit("trouble", { where: "database", error })),
   );

@@ -2,13 +2,13 @@
 import { JOB_EVENTS } from "../metrics/job-ended.ts";
 import type { Db } from "../db/db.ts";
 import { Closed, KindUnknown, OptionInvalid } from "../errors.ts";
-import { makeJanitor } from "../janitor/janitor.ts";
+import { makeOwnChores } from "../janitor/chores/chores.ts";
+import { type Janitor, makeJanitor } from "../janitor/janitor.ts";
 import type { AnyJobKind, JobKind } from "../job/define-job.ts";
 import { kindWarnings } from "../job/warnings.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
-import type { Service } from "../shared/service.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUp } from "../worker/claim-loop.ts";
@@ -36,6 +36,11 @@ export interface Holdfast extends AsyncDisposable {
   /** Starts a worker for these kinds. Stopping it is graceful; closing the client stops it too. */
   work(kinds: readonly AnyJobKind[], options?: WorkOptions): Promise<Worker>;
   readonly jobs: Jobs;
+  /**
+   * Keeps the house: at work from the first `work()` on, or from `janitor.start()` in a process that has no worker.
+   * Closing the client stops it.
+   */
+  readonly janitor: Janitor;
   /** After a commit of yours that enqueued with `tx`: workers look at once instead of at their next poll. */
   wake(): void;
   on<Name extends keyof HoldfastEvents>(name: Name, listener: Listener<HoldfastEvents[Name]>): () => void;
@@ -56,7 +61,6 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   const wakeUps = makeWakeUps(db, options.schema, trouble("wake-ups"));
   const occupancy = makeOccupancy();
   const workers = new Set<Worker>();
-  let janitor: Service | undefined;
   let closing: Promise<void> | undefined;
 
   const enqueuer = makeEnqueuer({
@@ -89,8 +93,10 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     if (closing) throw new Closed("This Holdfast client is closed.", "Open a new one.");
   };
 
-  async function startJanitor(): Promise<void> {
-    janitor ??= makeJanitor({
+  const janitor = makeJanitor({
+    store,
+    events,
+    chores: makeOwnChores({
       store,
       events,
       seenForMs,
@@ -104,13 +110,12 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
         if (heirs.length > 0) wakeUps.send({ ids: heirs });
         wakeUps.send({});
       },
-    });
-    await janitor.start();
-  }
+    }),
+  });
 
   async function close(): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop()));
-    await janitor?.stop();
+    await janitor.stop();
     await enqueuer.idle();
     await wakeUps.close();
     await db.close();
@@ -120,6 +125,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     tier: db.tier,
     schema: options.schema,
     jobs,
+    janitor,
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();
       assertKind(kind);
@@ -141,7 +147,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
         throw new OptionInvalid(`work() got the kind "${twice}" twice.`, "Give each kind once.");
       }
       for (const { code, message } of kindWarnings(kinds)) options.log.warn(message, { code });
-      await startJanitor();
+      await janitor.start();
       // A database that refuses LISTEN (a pooler, a missing right) is no reason not to work.
       wakeUps.listen().catch(trouble("listen"));
       const worker = makeWorker({

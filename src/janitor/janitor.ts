@@ -1,112 +1,166 @@
-// Keeps the house: recovers work whose worker died, makes tomorrow's partitions, purges what is past its retention.
+// Keeps the house: gives each chore its turn. Each has its own clock, deadline and budget; one that fails, throws or hangs
+// is reported and tried again with growing pauses, and never stops another or the process.
 //
-// Each chore has its own clock; one that fails is reported and tried again later, and never stops another. Every chore
-// is safe when two processes do it at the same moment.
+// A chore runs at once when a process starts, and then every interval, in one process at a time. Every process looks
+// every few seconds for chores whose process died in the middle, and takes them over.
+import { hostname } from "node:os";
+import { OptionInvalid } from "../errors.ts";
+import type { Chore } from "../job/define-chore.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import type { Emitter } from "../shared/emitter.ts";
 import { makeService, type Service } from "../shared/service.ts";
-import { jitter, makeAlarm } from "../shared/sleep.ts";
-import { endSetApart, expireIfOverdue, nextExpiryMs } from "../store/janitor/expire-leases.ts";
-import { makePartitions } from "../store/janitor/partitions.ts";
-import { forgetNotes } from "../store/notes/notes.ts";
-import { dropExpiredPartitions, purgeEarly, purgeKeys } from "../store/janitor/purge.ts";
+import { type Alarm, jitter, makeAlarm } from "../shared/sleep.ts";
+import { type ChoreRun, listRuns } from "../store/janitor/chore-history.ts";
+import { letGoOfTurns, overdueTurns } from "../store/janitor/chore-turn.ts";
 import type { Store } from "../store/sql.ts";
-import { removeSilentWorkers } from "../store/workers/register.ts";
+import { backoffMs, type BatchSize, type ChoreResult, runChore } from "./run-chore.ts";
 
 export interface JanitorInput {
   store: Store;
   events: Emitter<HoldfastEvents>;
-  /** For how long this process has seen the database without interruption. */
-  seenForMs(): number;
-  /** The workers of this process. */
-  liveWorkers(): string[];
-  /** Recovered jobs are due again. */
-  onRecovered(kinds: string[]): void;
-  /** Jobs were buried or cancelled; these were admitted in their place. */
-  onEnded(heirs: string[]): void;
-  keepMs: number | null;
+  chores: readonly Chore[];
 }
 
-interface Chore {
-  name: string;
-  everyMs: number;
-  /** Returns when it wants to run next, if sooner than `everyMs`. */
-  run(): Promise<number | undefined>;
+export interface ChorePreview {
+  chore: string;
+  /** How many of what would go, by outcome. */
+  rows: Record<string, number>;
+  /** There are more than were counted. */
+  more: boolean;
 }
 
-const BATCH = 1_000;
-const BUDGET_MS = 2_000;
+export interface HistoryOptions {
+  chore?: string | undefined;
+  limit?: number | undefined;
+  /** What `next` of the page before was. */
+  cursor?: string | undefined;
+}
 
-export function makeJanitor(input: JanitorInput): Service {
-  const { store, events } = input;
+export interface Janitor extends Service {
+  /** Another chore, also while the janitor is at work. */
+  add(chore: Chore): void;
+  readonly chores: readonly Chore[];
+  /** Runs one now, or all, one after the other, whether they are due or not. One that runs already is left alone. */
+  run(name?: string): Promise<ChoreResult[]>;
+  preview(name?: string): Promise<ChorePreview[]>;
+  history(options?: HistoryOptions): Promise<{ runs: ChoreRun[]; next: string | null }>;
+}
 
-  async function expireLeases(): Promise<number | undefined> {
-    for (let batch = BATCH; batch === BATCH;) {
-      const atOnce = store.tier === "embedded";
-      const expired = await expireIfOverdue(store, {
-        limit: 100,
-        seenForMs: input.seenForMs(),
-        atOnce,
-        // One process has an embedded database: its own workers are alive, however late their beats.
-        spare: atOnce ? input.liveWorkers() : [],
-      });
-      batch = expired.length >= 100 ? BATCH : 0;
-      for (const { id, kind } of expired) events.emit("lease.expired", { jobId: id, kind });
-      if (expired.length > 0) input.onRecovered([...new Set(expired.map((job) => job.kind))]);
+const WATCH_MS = 3_000;
+const PREVIEW_LIMIT = 100_000;
+/** The longest that a timer of ours sleeps without looking at the clock. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+export function makeJanitor({ store, events, chores: own }: JanitorInput): Janitor {
+  const by = `${hostname()}:${process.pid}`;
+  const chores = new Map<string, { chore: Chore; alarm: Alarm; size: BatchSize }>();
+  const loops: Promise<void>[] = [];
+  const stopping = new AbortController();
+  const watchAlarm = makeAlarm();
+  let isStarted = false;
+
+  function add(chore: Chore): void {
+    if (chores.has(chore.name)) {
+      throw new OptionInvalid(`There are two chores named "${chore.name}".`, "Give each a name of its own.");
     }
-    for (let left = true; left;) {
-      const ended = await endSetApart(store, 100, input.keepMs);
-      left = ended.length > 0;
-      if (left) input.onEnded(ended.flatMap(({ heir }) => heir ?? []));
-    }
-    // Awake when the next one is due; new leases are at least this long.
-    return Math.max(100, (await nextExpiryMs(store)) ?? Infinity);
+    chores.set(chore.name, { chore, alarm: makeAlarm(), size: { now: chore.batchSize } });
+    if (isStarted) loops.push(repeat(chore.name));
   }
+  for (const chore of own) add(chore);
 
-  async function bounded(step: () => Promise<number>): Promise<undefined> {
-    const until = Date.now() + BUDGET_MS;
-    while ((await step()) >= BATCH && Date.now() < until);
-  }
-
-  const chores: Chore[] = [
-    { name: "expire leases", everyMs: 1_000, run: expireLeases },
-    { name: "make partitions", everyMs: 3_600_000, run: async () => void (await makePartitions(store)) },
-    { name: "drop partitions", everyMs: 3_600_000, run: async () => void (await dropExpiredPartitions(store)) },
-    { name: "purge finished", everyMs: 60_000, run: () => bounded(() => purgeEarly(store, BATCH)) },
-    { name: "purge keys", everyMs: 600_000, run: () => bounded(() => purgeKeys(store, BATCH)) },
-    { name: "forget notes", everyMs: 60_000, run: () => bounded(() => forgetNotes(store, BATCH)) },
-    { name: "remove silent workers", everyMs: 60_000, run: async () => void (await removeSilentWorkers(store)) },
-  ];
-
-  let stopping = false;
-  const alarms = chores.map(() => makeAlarm());
-  let loops: Promise<void>[] = [];
-
-  async function repeat(chore: Chore, index: number): Promise<void> {
-    let pauseMs = 0;
-    while (!stopping) {
-      let waitMs = chore.everyMs;
+  async function repeat(name: string): Promise<void> {
+    const { chore, alarm, size } = chores.get(name)!;
+    let atOnce = true;
+    let failures = 0;
+    while (!stopping.signal.aborted) {
+      let waitMs: number;
       try {
-        waitMs = Math.min(waitMs, (await chore.run()) ?? Infinity);
-        pauseMs = 0;
+        const answer = await runChore({ store, events, chore, by, atOnce, size, stopping: stopping.signal });
+        waitMs = answer.waitMs;
+        // Somebody else is at it: that is the first run.
+        atOnce = false;
+        failures = 0;
       } catch (error) {
-        events.emit("trouble", { where: `janitor: ${chore.name}`, error });
-        pauseMs = Math.min(Math.max(1_000, pauseMs * 2), 30_000);
-        waitMs = Math.min(pauseMs, chore.everyMs);
+        events.emit("trouble", { where: `janitor: ${name}`, error });
+        waitMs = jitter(backoffMs(failures));
+        failures += 1;
       }
-      if (!stopping) await alarms[index]!.wait(jitter(waitMs));
+      if (!stopping.signal.aborted) await alarm.wait(Math.min(waitMs, LONGEST_WAIT_MS));
     }
   }
 
-  return makeService({
-    onStart() {
-      loops = chores.map(repeat);
-      return Promise.resolve();
+  /** Who died in the middle of a chore leaves it to us. */
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        for (const name of await overdueTurns(store)) chores.get(name)?.alarm.ring();
+      } catch {
+        // The chores themselves say what is wrong with the database.
+      }
+      await watchAlarm.wait(jitter(WATCH_MS));
+    }
+  }
+
+  function find(name: string | undefined): { chore: Chore; size: BatchSize }[] {
+    if (name === undefined) return [...chores.values()];
+    const found = chores.get(name);
+    if (found) return [found];
+    throw new OptionInvalid(`There is no chore "${name}".`, `Chores: ${[...chores.keys()].join(", ")}.`);
+  }
+
+  const service = makeService({
+    async onStart() {
+      if (store.tier === "embedded") await letGoOfTurns(store);
+      isStarted = true;
+      for (const name of chores.keys()) loops.push(repeat(name));
+      // An embedded database has no other process that could have died.
+      if (store.tier === "server") loops.push(watch());
     },
     async onStop() {
-      stopping = true;
-      for (const alarm of alarms) alarm.ring();
+      stopping.abort();
+      for (const { alarm } of chores.values()) alarm.ring();
+      watchAlarm.ring();
       await Promise.all(loops);
     },
   });
+
+  return {
+    ...service,
+    add,
+    get chores() {
+      return [...chores.values()].map(({ chore }) => chore);
+    },
+    async run(name) {
+      const results: ChoreResult[] = [];
+      for (const { chore, size } of find(name)) {
+        const input = { store, events, chore, by, atOnce: true, size, stopping: stopping.signal };
+        results.push((await runChore(input)).result);
+      }
+      return results;
+    },
+    async preview(name) {
+      const previews: ChorePreview[] = [];
+      for (const { chore } of find(name)) {
+        if (!chore.preview) continue;
+        const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(chore.deadlineMs)]);
+        const rows = await chore.preview({ signal, limit: PREVIEW_LIMIT });
+        const more = Object.values(rows).some((count) => count >= PREVIEW_LIMIT);
+        previews.push({ chore: chore.name, rows, more });
+      }
+      return previews;
+    },
+    async history({ chore, limit = 50, cursor } = {}) {
+      if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
+        throw new OptionInvalid(`janitor.history().limit is ${String(limit)}.`, "Give a whole number from 1 to 1000.");
+      }
+      if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
+        throw new OptionInvalid(
+          "janitor.history().cursor is not one of ours.",
+          "Give what `next` of the last page was.",
+        );
+      }
+      const runs = await listRuns(store, { chore: chore ?? null, before: cursor ?? null, limit });
+      return { runs, next: runs.length === limit ? runs.at(-1)!.id : null };
+    },
+  };
 }

@@ -29,6 +29,8 @@ export interface HoldfastEvents {
   "lease.expired": { jobId: string; kind: string };
   "worker.started": { workerId: string; kinds: string[]; concurrency: number };
   "worker.stopped": { workerId: string };
+  /** A chore of the janitor ran here; `rows` says how many came to which end. */
+  "chore.ran": { chore: string; rows: Record<string, number>; tookMs: number; error: string | undefined };
   /** Something failed that Holdfast goes on after: a lost connection, a chore, a listener. */
   trouble: { where: string; error: unknown };
 }
@@ -47,5 +49,6 @@ export const EVENT_NAMES = [
   "lease.expired",
   "worker.started",
   "worker.stopped",
+  "chore.ran",
   "trouble",
 ] as const satisfies readonly (keyof HoldfastEvents)[];

@@ -13,6 +13,9 @@ update :schema.leases set expires_at = expires_at + $1::bigint * interval '1 mil
 const WORKERS_ALONG = sql`
 update :schema.workers set beat_at = beat_at + $1::bigint * interval '1 millisecond'`;
 
+const CHORES_ALONG = sql`
+update :schema.chores set expires_at = expires_at + $1::bigint * interval '1 millisecond' where token is not null`;
+
 const clockAhead = (ms: bigint): Statement => ({
   textIn: (quotedSchema) =>
     `create or replace function ${quotedSchema}.clock() returns timestamptz language sql stable
@@ -26,5 +29,6 @@ export async function moveClock(store: Store, byMs: number): Promise<void> {
     await tx.query(clockAhead(BigInt(rows[0]!.ahead_ms) + BigInt(Math.round(byMs))));
     await tx.query(LEASES_ALONG, [Math.round(byMs)]);
     await tx.query(WORKERS_ALONG, [Math.round(byMs)]);
+    await tx.query(CHORES_ALONG, [Math.round(byMs)]);
   });
 }

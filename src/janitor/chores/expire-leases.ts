@@ -1,0 +1,53 @@
+// Recovers work whose worker died. In every process and beside all other chores: recovery waits for nobody's turn. Awake
+// when the next lease is due; while there is none, as often as the shortest lease it has seen lasts.
+import { type Chore, defineChore } from "../../job/define-chore.ts";
+import type { HoldfastEvents } from "../../metrics/events.ts";
+import type { Emitter } from "../../shared/emitter.ts";
+import { endSetApart, expireIfOverdue, nextExpiryMs } from "../../store/janitor/expire-leases.ts";
+import type { Store } from "../../store/sql.ts";
+
+export interface ExpireLeasesInput {
+  store: Store;
+  events: Emitter<HoldfastEvents>;
+  /** For how long this process has seen the database without interruption. */
+  seenForMs(): number;
+  /** The workers of this process. */
+  liveWorkers(): string[];
+  /** Recovered jobs are due again. */
+  onRecovered(kinds: string[]): void;
+  /** Jobs were buried or cancelled; these were admitted in their place. */
+  onEnded(heirs: string[]): void;
+  keepMs: number | null;
+}
+
+const BATCH = 100;
+
+export function makeExpireLeases(input: ExpireLeasesInput): Chore {
+  const { store, events } = input;
+  const isEmbedded = store.tier === "embedded";
+  return defineChore("expire-leases", {
+    every: "1s",
+    batchSize: BATCH,
+    everywhere: true,
+    async run(context) {
+      await context.inBatches("recovered", async (limit) => {
+        const expired = await expireIfOverdue(store, {
+          limit,
+          seenForMs: input.seenForMs(),
+          atOnce: isEmbedded,
+          // One process has an embedded database: its own workers are alive, however late their beats.
+          spare: isEmbedded ? input.liveWorkers() : [],
+        });
+        for (const { id, kind } of expired) events.emit("lease.expired", { jobId: id, kind });
+        if (expired.length > 0) input.onRecovered([...new Set(expired.map((job) => job.kind))]);
+        return expired.length;
+      });
+      await context.inBatches("ended", async (limit) => {
+        const ended = await endSetApart(store, limit, input.keepMs);
+        if (ended.length > 0) input.onEnded(ended.flatMap(({ heir }) => heir ?? []));
+        return ended.length;
+      });
+      return { nextInMs: Math.max(100, (await nextExpiryMs(store)) ?? Infinity) };
+    },
+  });
+}
