@@ -97,6 +97,7 @@ async function start(
     concurrency: settings.concurrency.value,
     grace: settings.grace.value,
     name: `${hostname()}:${process.pid}`,
+    hungHook: new URL(`./hung-hook.js?log=${log.format}`, import.meta.url),
   });
 }
 

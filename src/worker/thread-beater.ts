@@ -79,6 +79,8 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
       input.onBeat(message.results, message.sentAt);
     }
     if (message.type === "trouble") input.onTrouble(new Error(`Heartbeat thread: ${message.message}`));
+    // We hear of it only if the main thread came back after all.
+    if (message.type === "hung") input.onTrouble(blockedTooLong(message.jobs));
     if (message.type === "stopped") onStopped?.();
   });
   worker.on("error", (cause) =>
@@ -131,4 +133,9 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
       await worker.terminate();
     },
   };
+}
+
+function blockedTooLong(jobs: readonly { id: string; kind: string }[]): Error {
+  const named = jobs.map((job) => `${job.kind} ${job.id}`).join(", ");
+  return new Error(`The event loop was blocked past the timeout of ${named}, settled as timed out meanwhile.`);
 }

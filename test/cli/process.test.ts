@@ -126,6 +126,36 @@ describe("errors that nobody caught", () => {
   });
 });
 
+describe("a handler that hangs", () => {
+  test("the job is timed out, the process says so and kills itself; its other job runs elsewhere, uncharged", async () => {
+    const others = `defineJob("bystander", { lease: "1s", run: () => sleep(60_000) })`;
+    const hang = `defineJob("hang", { lease: "1s", timeout: "1s", attempts: 1, run: async () => { await sleep(100); for (;;); } })`;
+    const cwd = await withConfig(`${hang}, ${others}`);
+    const env = { ...FREE, DATABASE_URL: database.url };
+    const server = await start(["start"], { cwd, env });
+    const bystander = (await run(["enqueue", "bystander", "--url", server.ready.url])).stdout.trim();
+    await untilRunning(server.ready.url, bystander);
+    const hanging = (await run(["enqueue", "hang", "--url", server.ready.url])).stdout.trim();
+    const { code, stderr } = await server.ended;
+    expect(code).toBe(null);
+    expect(stderr).toContain("(ended by SIGKILL)");
+    const line = stderr.split("\n").find((text) => text.includes("The process hangs"))!;
+    expect(JSON.parse(line)).toMatchObject({
+      level: "error",
+      message: expect.stringMatching(new RegExp(`settled as such: hang ${hanging}\\.$`)),
+    });
+    await writeFile(
+      join(cwd, "holdfast.config.mjs"),
+      `import { defineJob } from "holdfast"; export default { jobs: [defineJob("bystander", { lease: "1s", run: (job) => job.attempt })] };`,
+    );
+    const again = await start(["start"], { cwd, env });
+    expect(await untilDone(again.ready.url, bystander)).toMatchObject({ state: "done", result: 1 });
+    expect(await read(again.ready.url, hanging)).toMatchObject({ state: "dead", lastError: { reason: "timeout" } });
+    again.kill("SIGTERM");
+    await again.ended;
+  });
+});
+
 async function read(url: string, id: string) {
   return (await (await fetch(`${url}/api/v1/jobs/${id}`)).json()) as { state: string; result: unknown };
 }

@@ -102,6 +102,7 @@ describe("a process of its own (server)", () => {
     // By the thread, while the main thread was blocked.
     const { lastError } = (await bench.hf.jobs.get(blocks.id))!;
     expect(lastError?.message).toContain("blocked its process");
+    await child.until("trouble", ({ where, message }) => where === "heartbeat" && String(message).includes(blocks.id));
     // Longer than its lease, with somebody who would take it over.
     const { id } = await bench.hf.enqueue(wait, { ms: 4_000 });
     await child.until("started", ({ job }) => job === id);
