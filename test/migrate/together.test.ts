@@ -5,7 +5,9 @@ import type { Db } from "#src/db/db.js";
 import { latestVersion, migrate } from "#src/migrate/migrate.js";
 import { drain, openTest } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
+import { openSession, untilBlocks } from "../support/locks.ts";
 import { makeKind } from "../support/make.ts";
+import { killChildren, spawnChild } from "../support/processes.ts";
 
 let database: TestDatabase;
 const opened: Db[] = [];
@@ -32,6 +34,32 @@ test("ten at once: one of them applies everything, the others find it done", asy
   const { rows } = await dbs[0]!.query<{ version: number }>("select version from ten.migrations order by version");
   expect(rows.map(({ version }) => version)).toEqual(Array.from({ length: latestVersion() }, (_, n) => n + 1));
 });
+
+test("ten processes on a fresh database: all of them start and work, and everything was applied once", async () => {
+  const fresh = await createDatabase();
+  const [holder, watcher] = [await openSession(fresh.url), await openSession(fresh.url)];
+  try {
+    // All of them are seen at the door before it is opened.
+    await holder.begin();
+    await holder.query("select pg_advisory_xact_lock(hashtextextended('holdfast migrate crowd', 0))");
+    const children = Array.from({ length: 10 }, (_, n) =>
+      spawnChild("../../migrate/children/open.mjs", { name: `process-${n}`, url: fresh.url, schema: "crowd" }),
+    );
+    await untilBlocks(watcher, holder, 10, 60_000);
+    await holder.commit();
+    for (const child of children) {
+      expect(await child.until("ran", undefined, 60_000)).toMatchObject({ state: "done", result: child.name });
+      expect(await child.exited).toEqual({ code: 0, signal: null });
+      expect(child.errors).toBe("");
+    }
+    const { rows } = await watcher.query<{ version: number }>("select version from crowd.migrations order by version");
+    expect(rows.map(({ version }) => version)).toEqual(Array.from({ length: latestVersion() }, (_, n) => n + 1));
+  } finally {
+    await killChildren();
+    await Promise.all([holder.close(), watcher.close()]);
+    await fresh.drop();
+  }
+}, 120_000);
 
 test("a second time changes nothing", async () => {
   const db = await connect();
