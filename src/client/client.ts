@@ -61,6 +61,10 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   const wakeUps = makeWakeUps(db, options.schema, trouble("wake-ups"));
   const occupancy = makeOccupancy();
   const workers = new Set<Worker>();
+  // Whoever asks who is alive here must not be told of one that is gone: what it left behind would never be recovered.
+  events.on("worker.stopped", ({ workerId }) => {
+    for (const worker of workers) if (worker.id === workerId) workers.delete(worker);
+  });
   let closing: Promise<void> | undefined;
 
   const enqueuer = makeEnqueuer({

@@ -13,6 +13,13 @@ interface RunEvent extends JobEvent {
   workerId: string;
 }
 
+/** null: the janitor ended it, after its worker had died. */
+interface EndEvent extends JobEvent {
+  attempt: number;
+  workerId: string | null;
+  durationMs: number | null;
+}
+
 export interface HoldfastEvents {
   "job.enqueued": JobEvent & { created: boolean; conflict: boolean };
   "job.claimed": RunEvent & { waitedMs: number };
@@ -20,8 +27,8 @@ export interface HoldfastEvents {
   "job.retrying": RunEvent & { durationMs: number; error: ErrorRecord | undefined; runAt: Date };
   "job.snoozed": RunEvent & { durationMs: number; runAt: Date };
   "job.released": RunEvent & { durationMs: number };
-  "job.dead": RunEvent & { durationMs: number; error: ErrorRecord | undefined };
-  "job.cancelled": RunEvent & { durationMs: number };
+  "job.dead": EndEvent & { error: ErrorRecord | undefined };
+  "job.cancelled": EndEvent;
   /** It ran, and an enqueue with the same coalesce key arrived meanwhile: it runs again. */
   "job.again": RunEvent & { durationMs: number };
   /** The run's result was refused, or the lease ran out under it. */

@@ -113,9 +113,9 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       const isWorthIt = clockMs() - sentAt < shortest / 2;
       const jobs = isWorthIt ? await claimedByToken(store, token) : [];
       unknown.shift();
+      if (jobs.length === 0 && alone) occupancy.free();
       if (jobs.length === 0) continue;
-      occupancy.beginClaim();
-      occupancy.endClaim(jobs.length);
+      occupancy.adopt(jobs.length);
       input.onClaimed(jobs, token, sentAt, alone);
     }
   }
@@ -202,7 +202,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     } finally {
       if (jobs.length === 0) {
         suspectWaits = false;
-        occupancy.free();
+        // Perhaps it was claimed, and will be adopted: then it still wants the process to itself.
+        if (!unknown.some((claim) => claim.alone)) occupancy.free();
       }
     }
     quietSince = Infinity;
@@ -283,6 +284,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       stopping = true;
       alarm.ring();
       await loop;
+      if (unknown.some((claim) => claim.alone)) occupancy.free();
     },
   };
 }

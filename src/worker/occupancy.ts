@@ -9,6 +9,8 @@ export interface Occupancy {
   beginClaim(): boolean;
   /** It brought this many. */
   endClaim(count: number): void;
+  /** Jobs of an earlier claim are here after all; a reservation of that claim stands. */
+  adopt(count: number): void;
   leave(): void;
   /** True if the process is empty, nothing is on its way to it, and nobody else reserves it. */
   reserve(): boolean;
@@ -40,6 +42,9 @@ export function makeOccupancy(): Occupancy {
     },
     endClaim(count) {
       claiming -= 1;
+      running += count;
+    },
+    adopt(count) {
       running += count;
     },
     leave() {

@@ -3,7 +3,7 @@
 import { type Chore, defineChore } from "../../job/define-chore.ts";
 import type { HoldfastEvents } from "../../metrics/events.ts";
 import type { Emitter } from "../../shared/emitter.ts";
-import { endSetApart, expireIfOverdue, nextExpiryMs } from "../../store/janitor/expire-leases.ts";
+import { type Ended, endSetApart, expireIfOverdue, nextExpiryMs } from "../../store/janitor/expire-leases.ts";
 import type { Store } from "../../store/sql.ts";
 
 export interface ExpireLeasesInput {
@@ -25,6 +25,11 @@ const BATCH = 100;
 export function makeExpireLeases(input: ExpireLeasesInput): Chore {
   const { store, events } = input;
   const isEmbedded = store.tier === "embedded";
+  function report({ id, kind, queue, attempt, error, verdict }: Ended): void {
+    const end = { jobId: id, kind, queue, attempt, workerId: null, durationMs: null };
+    if (verdict === "dead") events.emit("job.dead", { ...end, error: error ?? undefined });
+    else events.emit("job.cancelled", end);
+  }
   return defineChore("expire-leases", {
     every: "1s",
     batchSize: BATCH,
@@ -44,6 +49,7 @@ export function makeExpireLeases(input: ExpireLeasesInput): Chore {
       });
       await context.inBatches("ended", async (limit) => {
         const ended = await endSetApart(store, limit, input.keepMs);
+        for (const job of ended) report(job);
         if (ended.length > 0) input.onEnded(ended.flatMap(({ heir }) => heir ?? []));
         return ended.length;
       });

@@ -5,6 +5,7 @@
 // limit, or when a cancel was asked for, the row is set apart for `endSetApart`.
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
+import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMillis, routine, sql, type Statement, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
@@ -95,7 +96,7 @@ with decided as materialized (
   order by j.id for update of j skip locked
 ),
 ${CONSEQUENCES}
-select d.id, d.kind, d.verdict, ${HEIR} from decided d`;
+select d.id, d.kind, d.queue, d.attempt, d.error, d.verdict, ${HEIR} from decided d`;
 
 // A group in somebody's open transaction is for the next round, and keeps nobody else waiting.
 const LOCK_FREE_GROUPS = sql`
@@ -141,6 +142,9 @@ export async function nextExpiryMs(store: Store): Promise<number | undefined> {
 export interface Ended {
   id: string;
   kind: string;
+  queue: string;
+  attempt: number;
+  error: ErrorRecord | null;
   verdict: "cancelled" | "dead";
   heir: string | null;
 }
