@@ -7,6 +7,7 @@ import "./jobs/look.ts";
 import "./jobs/progress.ts";
 import "./jobs/settle.ts";
 import "./janitor/expire-leases.ts";
+import "./janitor/partitions.ts";
 import "./janitor/purge.ts";
 import { SchemaOutdated } from "../errors.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";

@@ -40,6 +40,8 @@ export interface RoutineInput {
   /** Runs before the statement, for settings of its transaction. */
   first?: string;
   body: string;
+  /** With the rights of whoever made the schema: for what every role may ask for and only the owner may do. */
+  asOwner?: boolean;
   /** Another way to the same answer, taken while a condition holds. */
   instead?: { when: string; first: string; body: string };
 }
@@ -53,7 +55,7 @@ const PINNED = [
   "search_path = pg_catalog",
 ];
 
-export function routine({ name, takes, gives, first = "", body, instead }: RoutineInput): Routine {
+export function routine({ name, takes, gives, first = "", body, asOwner, instead }: RoutineInput): Routine {
   const returns = gives === "void" ? "void" : gives === "count" ? "bigint" : `table (${gives})`;
   const work =
     gives === "void"
@@ -64,7 +66,7 @@ export function routine({ name, takes, gives, first = "", body, instead }: Routi
           ? `if ${instead.when} then ${instead.first} return query ${instead.body}; else return query ${body}; end if;`
           : `return query ${body};`;
   const declared = gives === "count" ? "declare changed bigint;" : "";
-  const text = `(${takes.join(", ")}) returns ${returns} language plpgsql
+  const text = `(${takes.join(", ")}) returns ${returns} language plpgsql${asOwner ? " security definer" : ""}
 ${PINNED.map((setting) => `set ${setting}`).join(" ")}
 as :quote
 #variable_conflict use_column

@@ -2,7 +2,7 @@
 // takes a weaker lock than creating in place; a day that is there already is left alone.
 import { codeOf } from "../../db/retryable.ts";
 import { quoteSchema } from "../../shared/quote-schema.ts";
-import { sql, type Statement, type Store } from "../sql.ts";
+import { routine, sql, type Store } from "../sql.ts";
 
 const DAYS_AHEAD = 4;
 
@@ -19,8 +19,24 @@ const THERE = sql`
 select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
 where i.inhparent = $1::text::regclass`;
 
-const statement = (text: string): Statement => ({
-  textIn: (quotedSchema) => text.replaceAll(":schema", () => quotedSchema),
+/** The schema's name is asked of the catalogue: as text it could hold any quote. */
+const HERE = `(select tableoid from :schema.migrations limit 1) m join pg_class c on c.oid = m.tableoid
+    join pg_namespace n on n.oid = c.relnamespace, (select 'job_history_' || to_char($1, 'YYYYMMDD') as name) d`;
+
+// As the owner: a role that may create nothing must find a place for what it finishes, too. Anybody may ask, so the day
+// is bounded.
+const MAKE = routine({
+  name: "make_partition",
+  takes: ["date"],
+  gives: "void",
+  asOwner: true,
+  body: `
+if abs($1 - (:schema.clock() at time zone 'UTC')::date) > 31 then raise exception 'not a day for a partition: %', $1; end if;
+execute (select format('create table if not exists %1$I.%2$I (like %1$I.job_history including defaults)', n.nspname, d.name)
+  from ${HERE});
+execute (select format('alter table %1$I.job_history attach partition %1$I.%2$I for values from (%3$L) to (%4$L)',
+    n.nspname, d.name, to_char($1, 'YYYY-MM-DD 00:00:00+00'), to_char($1 + 1, 'YYYY-MM-DD 00:00:00+00'))
+  from ${HERE})`,
 });
 
 /** The history's name as text, for a cast to regclass: a schema's name may hold quotes of its own. */
@@ -40,15 +56,8 @@ export async function makePartitions(store: Store): Promise<string[]> {
     await tx.query(LOCK, [store.schema]);
     const made: string[] = [];
     for (const day of await missingDays(tx)) {
-      const name = `job_history_${day.replaceAll("-", "")}`;
-      await tx.query(
-        statement(`create table if not exists :schema.${name} (like :schema.job_history including defaults)`),
-      );
-      await tx.query(
-        statement(`alter table :schema.job_history attach partition :schema.${name}
-          for values from ('${day} 00:00:00+00') to ('${addDays(day, 1)} 00:00:00+00')`),
-      );
-      made.push(name);
+      await tx.query(MAKE, [day]);
+      made.push(`job_history_${day.replaceAll("-", "")}`);
     }
     return made;
   });
