@@ -4,6 +4,8 @@ export { defineConfig, type HoldfastConfig } from "./cli/config.ts";
 export type { Holdfast } from "./client/client.ts";
 export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";
+export type { NewToken, Tokens } from "./client/tokens.ts";
+export type { Workers } from "./client/workers.ts";
 export { fromDrizzle } from "./db/caller-transaction.ts";
 export type { Transaction } from "./job/caller-transaction.ts";
 export { defineJob, type AnyJobKind, type JobKind, type JobOptions } from "./job/define-job.ts";
@@ -19,6 +21,9 @@ export { statusOf, type JobState, type JobStatus } from "./job/states.ts";
 export type { HoldfastEvents } from "./metrics/events.ts";
 export type { Logger, OpenOptions, WorkOptions } from "./options.ts";
 export type { Duration } from "./shared/duration.ts";
+export type { Role } from "./shared/roles.ts";
+export type { AccessToken } from "./store/tokens/rows.ts";
+export type { Lease, WorkerInfo, WorkerList } from "./store/workers/list.ts";
 export type { Worker } from "./worker/worker.ts";
 export {
   Closed,

@@ -1,8 +1,10 @@
 // The server's HTTP API, for commands that talk to one. Inputs and answers have the types of the contracts; every
 // refusal becomes a Problem with the exit code it stands for.
-import type { CONTRACTS, OutputOf } from "../http/contracts.ts";
+import type { OutputOf } from "../http/contract.ts";
+import type { CONTRACTS } from "../http/contracts.ts";
+import type { NewJobBody } from "../http/contracts/jobs.ts";
+import type { NewTokenBody } from "../http/contracts/tokens.ts";
 import type { ErrorBody } from "../http/errors.ts";
-import type { NewJobBody } from "../http/new-job.ts";
 import type { Env } from "./env.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
@@ -17,6 +19,9 @@ export interface Api {
   cancel(id: string): Promise<Output<"cancelJob">>;
   retry(id: string): Promise<Output<"retryJob">>;
   discard(id: string): Promise<Output<"discardJob">>;
+  createToken(body: NewTokenBody): Promise<Output<"createToken">>;
+  listTokens(): Promise<Output<"listTokens">>;
+  revokeToken(id: string): Promise<Output<"revokeToken">>;
 }
 
 const ANSWER_WITHIN_MS = 30_000;
@@ -68,6 +73,9 @@ export function makeApi(url: string, token: string | undefined): Api {
     cancel: act("cancel"),
     retry: act("retry"),
     discard: act("discard"),
+    createToken: (body) => call("POST", "/api/v1/tokens", body),
+    listTokens: () => call("GET", "/api/v1/tokens"),
+    revokeToken: (id) => call("POST", `/api/v1/tokens/${encodeURIComponent(id)}/revoke`),
   };
 }
 
@@ -99,7 +107,8 @@ function refusal(url: string, status: number, answer: unknown): Problem {
     const message = `What answers at ${url} is not a Holdfast server (status ${status}).`;
     return new Problem(message, "Check --url and HOLDFAST_URL.", EXIT.failed);
   }
-  const hint = status === 401 ? "Set HOLDFAST_TOKEN to the token that the server was started with." : error.hint;
+  const hint =
+    status === 401 ? "Set HOLDFAST_TOKEN to a token of that server; `holdfast token create` makes one." : error.hint;
   return new Problem(error.message, hint, EXIT_BY_STATUS[status] ?? EXIT.failed, { code: error.code });
 }
 

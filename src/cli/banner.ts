@@ -44,7 +44,9 @@ export function sayReady({ command, version, settings, server, log, write }: Ban
   }
   if (!log.shows("info")) return;
   const samples = settings.jobs.source === "samples" ? "  (samples: there is no holdfast.config.ts here)" : "";
-  const access = settings.token.value === undefined ? "open to this machine only" : "with the token in HOLDFAST_TOKEN";
+  const access = server?.isAnonymous
+    ? "open to this machine only"
+    : `with ${settings.token.value === undefined ? "a token; `holdfast token list` says which" : "the token in HOLDFAST_TOKEN"}`;
   const lines = [
     "",
     `  Holdfast ${version}, ${command}`,
@@ -81,7 +83,7 @@ function waysToEnqueue(settings: Settings, server: HttpServer): string[] {
   const payload = isSample ? '{"name":"Ada"}' : "{}";
   const url = callableUrl(server);
   const where = url === "http://127.0.0.1:7070" ? "" : ` --url ${url}`;
-  const token = settings.token.value === undefined ? "" : ' -H "authorization: Bearer $HOLDFAST_TOKEN"';
+  const token = server.isAnonymous ? "" : ' -H "authorization: Bearer $HOLDFAST_TOKEN"';
   const body = `{"kind":"${kind}","payload":${payload}}`;
   return [
     `npx holdfast enqueue ${kind} '${payload}' --wait${where}`,

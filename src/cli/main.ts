@@ -7,10 +7,11 @@ import { addEnqueue } from "./commands/enqueue.ts";
 import { addJobs } from "./commands/jobs.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addStart } from "./commands/start.ts";
+import { addToken } from "./commands/token.ts";
 import { addWorker } from "./commands/worker.ts";
 import { EXIT, explain } from "./exit-codes.ts";
 import { noteError } from "./output.ts";
-import { version } from "./version.ts";
+import { version } from "../shared/version.ts";
 
 const EXAMPLES = `
 Examples:
@@ -25,7 +26,7 @@ async function main(args: readonly string[]): Promise<void> {
     .version(version())
     .exitOverride()
     .addHelpText("after", EXAMPLES);
-  for (const add of [addDev, addStart, addWorker, addMigrate, addEnqueue, addJobs, addConfig]) add(program);
+  for (const add of [addDev, addStart, addWorker, addMigrate, addEnqueue, addJobs, addToken, addConfig]) add(program);
   if (args.length === 0) return program.outputHelp();
   try {
     await program.parseAsync([...args], { from: "user" });

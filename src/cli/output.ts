@@ -1,5 +1,5 @@
 // What a command says to whoever called it: data on stdout, everything else on stderr.
-import type { JobSummary } from "../http/job-view.ts";
+import type { JobSummary } from "../http/contracts/jobs.ts";
 import { explain } from "./exit-codes.ts";
 import { printable } from "./printable.ts";
 
@@ -37,8 +37,15 @@ const COLUMNS: readonly [string, (job: JobSummary) => string][] = [
 ];
 
 export function jobTable(jobs: readonly JobSummary[]): string {
-  const rows = [COLUMNS.map(([title]) => title), ...jobs.map((job) => COLUMNS.map(([, of]) => printable(of(job))))];
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  return table(
+    COLUMNS.map(([title]) => title),
+    jobs.map((job) => COLUMNS.map(([, of]) => of(job))),
+  );
+}
+
+export function table(titles: readonly string[], cells: readonly (readonly string[])[]): string {
+  const rows = [titles, ...cells.map((row) => row.map(printable))];
+  const widths = titles.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows
     .map((row) =>
       row

@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Holdfast } from "../client/client.ts";
-import { checkPlace } from "../http/address.ts";
+import { addressOf, checkPlace, refuseOpenDoor } from "../http/address.ts";
 import { PortUnavailable } from "../http/port-unavailable.ts";
 import { type HttpServer, serve } from "../http/serve.ts";
 import { open } from "../open.ts";
@@ -21,7 +21,7 @@ import type { Log } from "./log.ts";
 import { reportJobs } from "./report-jobs.ts";
 import { embeddedFolder, type Settings } from "./settings.ts";
 import { type Signals, watchSignals } from "./signals.ts";
-import { version } from "./version.ts";
+import { version } from "../shared/version.ts";
 
 export interface RunServerInput {
   command: "dev" | "start" | "worker";
@@ -103,10 +103,14 @@ async function start(
 
 /** Before anything is made. If the folder is there, whoever has the port may have it too, and opening it says who. */
 async function checkAddress({ host, port, token }: Settings, folder: string | undefined): Promise<void> {
+  const place = { host: host.value, port: port.value };
+  const isNew = folder !== undefined && !existsSync(folder);
   try {
-    await checkPlace({ host: host.value, port: port.value, token: token.value });
+    await checkPlace(place);
+    // A database that is not there yet holds no tokens.
+    if (isNew && token.value === undefined) refuseOpenDoor(host.value, await addressOf(place), "embedded");
   } catch (error) {
-    if (!(error instanceof PortUnavailable) || folder === undefined || !existsSync(folder)) throw error;
+    if (!(error instanceof PortUnavailable) || folder === undefined || isNew) throw error;
   }
 }
 

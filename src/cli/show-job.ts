@@ -1,5 +1,5 @@
 // One job as a page of text.
-import type { JobView } from "../http/job-view.ts";
+import type { JobView } from "../http/contracts/jobs.ts";
 import { printable, printableLines } from "./printable.ts";
 
 export function showJob(job: JobView): string {

@@ -2,7 +2,7 @@
 import { sleep } from "../shared/sleep.ts";
 import { formatDuration } from "../shared/duration.ts";
 import { isFinal } from "../job/states.ts";
-import type { JobView } from "../http/job-view.ts";
+import type { JobView } from "../http/contracts/jobs.ts";
 import { type Api, Unanswered } from "./api.ts";
 import { EXIT } from "./exit-codes.ts";
 import { printable } from "./printable.ts";

@@ -17,6 +17,8 @@ import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
 import { type Enqueued, type EnqueueOptions, type EnqueueRow, makeEnqueuer } from "./enqueue.ts";
 import { type Jobs, makeJobs } from "./jobs.ts";
+import { makeTokens, type Tokens } from "./tokens.ts";
+import { makeWorkers, type Workers } from "./workers.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 
 export interface Holdfast extends AsyncDisposable {
@@ -41,6 +43,9 @@ export interface Holdfast extends AsyncDisposable {
    * Closing the client stops it.
    */
   readonly janitor: Janitor;
+  readonly workers: Workers;
+  /** Who may call the HTTP API. */
+  readonly tokens: Tokens;
   /** After a commit of yours that enqueued with `tx`: workers look at once instead of at their next poll. */
   wake(): void;
   on<Name extends keyof HoldfastEvents>(name: Name, listener: Listener<HoldfastEvents[Name]>): () => void;
@@ -130,6 +135,8 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     schema: options.schema,
     jobs,
     janitor,
+    workers: makeWorkers(store),
+    tokens: makeTokens(store),
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();
       assertKind(kind);

@@ -3,25 +3,30 @@
 import { lookup } from "node:dns/promises";
 import { createServer as createProbe, isIP, type Server } from "node:net";
 import { OptionInvalid } from "../errors.ts";
-import { isLoopback } from "./auth.ts";
+import { isLoopback } from "./browsers.ts";
 import { PortUnavailable } from "./port-unavailable.ts";
 
 export interface Place {
   host: string;
   port: number;
-  token: string | undefined;
 }
 
-/** The address to listen on. Beyond loopback there must be a token. */
-export async function addressOf({ host, token }: Place): Promise<string> {
-  const address = isIP(host) === 0 ? await look(host) : host;
-  if (!isLoopback(address) && token === undefined) {
-    throw new OptionInvalid(
-      `The host ${host} can be reached by other machines, and there is no token.`,
-      "Set HOLDFAST_TOKEN to a long random text (openssl rand -hex 32 makes one), or use the host 127.0.0.1.",
-    );
-  }
-  return address;
+/** The address to listen on. */
+export async function addressOf({ host }: Place): Promise<string> {
+  return isIP(host) === 0 ? await look(host) : host;
+}
+
+/** Without any token, only the embedded tier on this machine is open. */
+export function refuseOpenDoor(host: string, address: string, tier: "embedded" | "server"): void {
+  if (isLoopback(address) && tier === "embedded") return;
+  const why = isLoopback(address)
+    ? "The database is a server's, and there is no token."
+    : `The host ${host} can be reached by other machines, and there is no token.`;
+  const otherwise = isLoopback(address) ? "" : " Or use the host 127.0.0.1.";
+  throw new OptionInvalid(
+    why,
+    `Make one with \`holdfast token create --name me --role admin\`, or set HOLDFAST_TOKEN to a long random text (openssl rand -hex 32 makes one).${otherwise}`,
+  );
 }
 
 /** Throws what serve() would throw, before anything else is started. */

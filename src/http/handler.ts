@@ -1,33 +1,62 @@
 // makeHandler(options): the whole HTTP side as one function from Request to Response, to mount anywhere.
 //
-// It answers every request, with JSON, and with headers that keep browsers from doing more with it than asked. Without
-// a token it answers only for the names of this machine.
+// It answers every request, with JSON unless a contract says otherwise, and with headers that keep browsers from doing
+// more with it than asked. The order is always the same: host, origin, who is asking, may they, what do they ask.
 import { type Context, Hono } from "hono";
 import type { Holdfast } from "../client/client.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
-import { type AuthOptions, isLoopback, makeGuards } from "./auth.ts";
+import { version } from "../shared/version.ts";
 import { readJson } from "./body.ts";
-import { type Contract, CONTRACTS, type Contracts, type Incoming } from "./contracts.ts";
+import { type HostOptions, isLoopback, makeGuards } from "./browsers.ts";
+import { admit, type Authorize, type Caller, type Identify, makeIdentify, NOBODY } from "./callers.ts";
+import { type AnyContract, type InputOf, isBytes } from "./contract.ts";
+import type { Contracts } from "./contracts.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
+import { makeEventHub } from "./event-hub.ts";
+import { readBody, readParams, readQuery } from "./read-input.ts";
+import { makeDocumentRoutes } from "./routes/document.ts";
+import { makeEventRoutes } from "./routes/events.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
 import { makeJobRoutes } from "./routes/jobs.ts";
 import type { Answer, Route } from "./routes/route.ts";
+import { makeTokenRoutes } from "./routes/tokens.ts";
+import { makeWorkerRoutes } from "./routes/workers.ts";
 
-export interface HandlerOptions extends AuthOptions {
+export interface HandlerOptions extends HostOptions {
   hf: Holdfast;
   /** The kinds that may be enqueued over HTTP. */
   kinds: readonly AnyJobKind[];
+  /** An admin's token, besides those that hf.tokens made. */
+  token?: string | undefined;
+  /** Your own way to know who is asking. Where it gives null, the tokens are asked. */
+  authorize?: Authorize | undefined;
+  /** Let in, as an admin, who comes without a token. Embedded tier only; the default there, if there is no token. */
+  anonymous?: boolean | undefined;
   /** True while the process is stopping: /readyz then says so. */
   isStopping?: () => boolean;
   /** Told of what was answered with 500; `incident` is the number the caller got. */
   onError?: (error: unknown, incident: string) => void;
 }
 
-export type Handler = (request: Request) => Promise<Response>;
+export interface Handler {
+  (request: Request): Promise<Response>;
+  /** Ends the event streams that are open: for a server that stops. */
+  endStreams(): void;
+}
 
-const KNOWN = ["hf", "kinds", "token", "allowedHosts", "allowAddresses", "isStopping", "onError"];
+const KNOWN = [
+  "hf",
+  "kinds",
+  "token",
+  "authorize",
+  "anonymous",
+  "allowedHosts",
+  "allowAddresses",
+  "isStopping",
+  "onError",
+];
 
 const HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
@@ -41,33 +70,42 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 export function makeHandler(options: HandlerOptions): Handler {
   refuseUnknown("makeHandler()", options, KNOWN);
-  refuseOpenDoor(options);
   const { hf, kinds, isStopping = () => false, onError = () => {} } = options;
   const guards = makeGuards(options);
-  const routes: Record<keyof Contracts, Route> = { ...makeJobRoutes(hf, kinds), ...makeHealthRoutes(hf, isStopping) };
+  const identify = makeIdentify({
+    tokens: hf.tokens,
+    token: options.token,
+    authorize: options.authorize,
+    anonymous: isAnonymous(options),
+  });
+  const hub = makeEventHub(hf);
+  const routes: Record<keyof Contracts, Route> = {
+    ...makeJobRoutes(hf, kinds),
+    ...makeWorkerRoutes(hf),
+    ...makeEventRoutes(hub),
+    ...makeTokenRoutes(hf),
+    ...makeDocumentRoutes(version()),
+    ...makeHealthRoutes(hf, isStopping),
+  };
   const app = new Hono();
-
   app.use(async (context, next) => {
     await next();
-    for (const [name, value] of Object.entries(HEADERS)) context.header(name, value);
+    for (const [name, value] of Object.entries(HEADERS)) {
+      if (!context.res.headers.has(name)) context.header(name, value);
+    }
   });
   app.use(async (context, next) => {
     guards.checkHost(context.req.raw);
     guards.checkOrigin(context.req.raw);
-    if (!isPublic(context.req.path)) guards.checkToken(context.req.raw);
     await next();
   });
-  for (const { contract, answer } of Object.values(routes)) {
-    app.on(contract.method, contract.path, async (context) => {
-      try {
-        return toResponse(await answer(incoming(context)));
-      } catch (error) {
-        return toResponse(toErrorAnswer({ error, invalidStatus: contract.invalidStatus, onError }));
-      }
-    });
+  for (const route of Object.values(routes)) {
+    app.on(route.contract.method, route.contract.path, (context) => answer(route, context, identify, onError));
   }
-  for (const [path, methods] of methodsByPath()) {
-    app.all(path, (context) => {
+  for (const [path, contracts] of byPath(Object.values(routes))) {
+    app.all(path, async (context) => {
+      if (contracts.every(({ access }) => access !== "public")) await identify(context.req.raw);
+      const methods = contracts.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method]));
       throw new Refusal(
         "HOLDFAST_HTTP_METHOD_NOT_ALLOWED",
         `${context.req.method} is not something ${path} does.`,
@@ -76,52 +114,70 @@ export function makeHandler(options: HandlerOptions): Handler {
       );
     });
   }
-  app.notFound((context) => {
-    const refusal = new Refusal(
+  app.all("*", async (context) => {
+    // Nothing is told about unknown paths either.
+    await identify(context.req.raw);
+    throw new Refusal(
       "HOLDFAST_HTTP_ROUTE_UNKNOWN",
       `There is nothing at ${context.req.path.slice(0, 200)}.`,
-      "The API is under /api/v1, for example /api/v1/jobs.",
+      "The API is under /api/v1; /api/v1/openapi.json describes it.",
     );
-    return toResponse(toErrorAnswer({ error: refusal, invalidStatus: 400, onError }));
   });
   app.onError((error) => toResponse(toErrorAnswer({ error, invalidStatus: 400, onError })));
 
-  return async (request) => app.fetch(request);
+  return Object.assign(async (request: Request) => await app.fetch(request), { endStreams: () => hub.end() });
+}
+
+async function answer(
+  { contract, answer: run }: Route,
+  context: Context,
+  identify: Identify,
+  onError: (error: unknown, incident: string) => void,
+): Promise<Response> {
+  const request = context.req.raw;
+  const params = context.req.param();
+  // What a wrong value is answered with: 400 while it stands in the URL, 422 from when the body is read.
+  let invalidStatus: 400 | 422 = 400;
+  try {
+    const caller: Caller = contract.access === "public" ? NOBODY : await identify(request);
+    admit(caller, contract, params);
+    const input: InputOf<AnyContract> = {
+      params: readParams(contract.params, params),
+      query: readQuery(contract.query, new URL(request.url).searchParams),
+      body: null,
+    };
+    if (contract.body !== null && !isBytes(contract.body)) {
+      invalidStatus = 422;
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the contract's schema gave
+      input.body = readBody(contract.body, await readJson(request)) as null;
+    }
+    const answered = await run(input, { caller, request });
+    return answered instanceof Response ? answered : toResponse(answered);
+  } catch (error) {
+    return toResponse(toErrorAnswer({ error, invalidStatus, onError }));
+  }
 }
 
 function toResponse({ status = 200, body, headers = {} }: Answer<unknown>): Response {
   return Response.json(body, { status, headers });
 }
 
-function incoming(context: Context): Incoming {
-  return {
-    param: (name) => context.req.param(name) ?? "",
-    query: new URL(context.req.url).searchParams,
-    json: () => readJson(context.req.raw),
-  };
+function byPath(routes: readonly Route[]): Map<string, AnyContract[]> {
+  const paths = new Map<string, AnyContract[]>();
+  for (const { contract } of routes) paths.set(contract.path, [...(paths.get(contract.path) ?? []), contract]);
+  return paths;
 }
 
-/** Everything is behind the token but what a contract calls public; nothing is told about unknown paths either. */
-function isPublic(path: string): boolean {
-  return Object.values<Contract<unknown, unknown>>(CONTRACTS).some(
-    (contract) => contract.access === "public" && contract.path === path,
-  );
-}
-
-function methodsByPath(): Map<string, string[]> {
-  const methods = new Map<string, string[]>();
-  for (const { path, method } of Object.values<Contract<unknown, unknown>>(CONTRACTS)) {
-    methods.set(path, [...(methods.get(path) ?? []), ...(method === "GET" ? ["GET", "HEAD"] : [method])]);
+function isAnonymous({ hf, token, authorize, anonymous, allowedHosts = [], allowAddresses }: HandlerOptions): boolean {
+  const isIt = anonymous ?? (hf.tier === "embedded" && token === undefined && authorize === undefined);
+  if (!isIt) return false;
+  if (hf.tier !== "embedded") {
+    throw new OptionInvalid("makeHandler() is to be anonymous on a database server.", "Give its callers tokens.");
   }
-  return methods;
-}
-
-function refuseOpenDoor({ token, allowedHosts = [], allowAddresses = false }: AuthOptions): void {
-  if (token !== undefined) return;
   const beyond = allowAddresses ? "any address" : allowedHosts.find((host) => !isLoopback(host));
-  if (beyond === undefined) return;
+  if (beyond === undefined) return true;
   throw new OptionInvalid(
     `makeHandler() is to answer for ${beyond}, but has no token: whoever reaches it could run and cancel jobs.`,
-    "Give it a token.",
+    "Give it a token, or anonymous: false if there are tokens in its database.",
   );
 }

@@ -2,7 +2,10 @@
 export { makeHandler, type Handler, type HandlerOptions } from "./handler.ts";
 export { PortUnavailable } from "./port-unavailable.ts";
 export { serve, toNodeHandler, type HttpServer, type ServeOptions } from "./serve.ts";
-export { CONTRACTS, type Contracts, type Health, type JobPage, type OutputOf } from "./contracts.ts";
+export { openApiDocument } from "./openapi.ts";
+export { CONTRACTS, type Contracts } from "./contracts.ts";
+export type { BodyOf, Contract, InputOf, OutputOf } from "./contract.ts";
+export type { Authorize, Caller, GivenCaller } from "./callers.ts";
 export type { ErrorBody } from "./errors.ts";
-export type { JobSummary, JobView } from "./job-view.ts";
-export type { NewJobBody } from "./new-job.ts";
+export type { JobPage, JobSummary, JobView, NewJobBody } from "./contracts/jobs.ts";
+export type { Health } from "./contracts/health.ts";

@@ -1,11 +1,14 @@
 // A job as the API shows it: plain JSON, times in ISO 8601, ids as text.
 import type { FailedAttempt, Job } from "../job/job.ts";
 import { statusOf } from "../job/states.ts";
+import { hasRole, type Role } from "../shared/roles.ts";
+import type { JobSummary, JobView } from "./contracts/jobs.ts";
+import { redact } from "./redact.ts";
 
-const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
+export const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
 /** In lists: without payload and result, which may be megabytes each. */
-export function toJobSummary(job: Job, now: Date) {
+export function toJobSummary(job: Job, now: Date): JobSummary {
   return {
     id: job.id,
     kind: job.kind,
@@ -29,11 +32,13 @@ export function toJobSummary(job: Job, now: Date) {
   };
 }
 
-export function toJobView(job: Job, attempts: readonly FailedAttempt[], now: Date) {
+/** Whoever may not act on jobs does not see what looks like a secret in them. */
+export function toJobView(job: Job, attempts: readonly FailedAttempt[], now: Date, role: Role): JobView {
+  const shown = hasRole(role, "operator") ? (value: unknown) => value : redact;
   return {
     ...toJobSummary(job, now),
-    payload: job.payload,
-    result: job.result ?? null,
+    payload: shown(job.payload),
+    result: shown(job.result ?? null),
     attempts: attempts.map((failed) => ({
       ...failed,
       startedAt: iso(failed.startedAt),
@@ -41,6 +46,3 @@ export function toJobView(job: Job, attempts: readonly FailedAttempt[], now: Dat
     })),
   };
 }
-
-export type JobSummary = ReturnType<typeof toJobSummary>;
-export type JobView = ReturnType<typeof toJobView>;

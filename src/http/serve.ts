@@ -1,14 +1,15 @@
-// The handler on a port, with node:http. Beyond loopback it starts only with a token. Slow and silent clients are cut
-// off; close() takes no new requests, lets those under way finish, and does not wait for ever.
+// The handler on a port, with node:http. Without a token it starts only on the embedded tier and on loopback. Slow and
+// silent clients are cut off; close() takes no new requests, lets those under way finish, and does not wait for ever.
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { hostname } from "node:os";
 import { getRequestListener } from "@hono/node-server";
-import { addressOf, listen } from "./address.ts";
-import { isLoopback } from "./auth.ts";
-import { type Handler, type HandlerOptions, makeHandler } from "./handler.ts";
+import { OptionInvalid } from "../errors.ts";
+import { addressOf, listen, refuseOpenDoor } from "./address.ts";
+import { isLoopback } from "./browsers.ts";
+import { type HandlerOptions, makeHandler } from "./handler.ts";
 
-export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses"> {
+export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses" | "anonymous"> {
   /** Default 127.0.0.1. */
   host?: string;
   /** Default 7070; 0 lets the system choose. */
@@ -21,22 +22,36 @@ export interface HttpServer {
   readonly port: number;
   /** True if other machines can reach it. */
   readonly isOpen: boolean;
+  /** True if it asks nobody for a token. */
+  readonly isAnonymous: boolean;
   close(): Promise<void>;
 }
 
 const HEADERS_WITHIN_MS = 10_000;
-const REQUEST_WITHIN_MS = 60_000;
+/** The last resort: bodies have limits of their own, and answer with a sentence (body.ts). */
+const REQUEST_WITHIN_MS = 3_600_000;
+const SHORTEST_TOKEN = 16;
 const KEEP_ALIVE_MS = 5_000;
 const CLOSE_WITHIN_MS = 3_000;
 
 export async function serve(options: ServeOptions): Promise<HttpServer> {
   const { host = "127.0.0.1", port = 7070, ...handlerOptions } = options;
-  const place = { host, port, token: handlerOptions.token };
+  const { hf, token, authorize } = handlerOptions;
+  const place = { host, port };
   const address = await addressOf(place);
   const isOpen = !isLoopback(address);
+  const isClosed = token !== undefined || authorize !== undefined || (await hf.tokens.hasUnscoped());
+  if (!isClosed) refuseOpenDoor(host, address, hf.tier);
+  if (isOpen && token !== undefined && token.length < SHORTEST_TOKEN) {
+    throw new OptionInvalid(
+      `The host ${host} can be reached by other machines, and the token has ${token.length} characters.`,
+      `Use at least ${SHORTEST_TOKEN}: openssl rand -hex 32 makes a good one.`,
+    );
+  }
   const named = [host, ...(isOpen ? [hostname()] : [])].filter((name) => isIP(name) !== 0 || /^[\w.-]+$/.test(name));
   const handler = makeHandler({
     ...handlerOptions,
+    anonymous: !isClosed,
     allowedHosts: [...named, ...(handlerOptions.allowedHosts ?? [])],
     allowAddresses: isOpen,
   });
@@ -59,12 +74,18 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     host,
     port: boundPort,
     isOpen,
-    close: closeServer,
+    isAnonymous: !isClosed,
+    close() {
+      handler.endStreams();
+      return closeServer();
+    },
   };
 }
 
 /** For node:http, Express and everything else that takes (request, response). */
-export function toNodeHandler(handler: Handler): (request: IncomingMessage, response: ServerResponse) => void {
+export function toNodeHandler(
+  handler: (request: Request) => Promise<Response>,
+): (request: IncomingMessage, response: ServerResponse) => void {
   const listener = getRequestListener((request) => handler(request), {
     overrideGlobalObjects: false,
     errorHandler: () =>

@@ -24,5 +24,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "003_chores",
     "breaking": false,
     "sql": "-- Chores: whose turn it is, and what was done.\n--\n-- One row per chore, for all processes. Whoever runs it holds the row by a token that it keeps alive; a token that is\n-- not kept alive is taken over. Rows are tiny and few, and written only when a chore runs.\n\ncreate table :schema.chores (\n  name text collate \"C\" primary key,\n  -- Who runs it now; null: nobody.\n  token bigint,\n  run_by text,\n  started_at timestamptz,\n  expires_at timestamptz,\n  -- Not before this, unless somebody asks.\n  next_at timestamptz not null,\n  finished_at timestamptz,\n  succeeded_at timestamptz,\n  -- Failures since the last success.\n  failures integer not null default 0,\n  error text,\n  constraint held_or_free check ((token is null) = (expires_at is null))\n) with (fillfactor = 50);\n\n-- Runs that did something or failed.\ncreate table :schema.chore_runs (\n  id bigint generated always as identity primary key,\n  chore text collate \"C\" not null,\n  started_at timestamptz not null,\n  took_ms integer not null,\n  -- How many of what: {\"done\": 1000}.\n  rows jsonb not null,\n  error text,\n  run_by text not null\n);\n\ncreate index chore_runs_of_chore on :schema.chore_runs (chore, id);\n"
+  },
+  {
+    "version": 4,
+    "name": "004_access_tokens",
+    "breaking": false,
+    "sql": "-- Who may call the HTTP API. Only a hash of the secret is kept: whoever reads this table cannot call with it.\n\ncreate table :schema.access_tokens (\n  -- Part of the token, and no secret: by it the row is found, and the hashes are compared in constant time.\n  id uuid primary key,\n  secret_hash bytea not null,\n  name text collate \"C\" not null,\n  role text not null check (role in ('viewer', 'operator', 'admin')),\n  -- Opens only what is for this recipient.\n  recipient text collate \"C\",\n  -- Opens only what is this owner's.\n  owner text collate \"C\",\n  created_at timestamptz not null,\n  -- null: never.\n  expires_at timestamptz,\n  last_used_at timestamptz,\n  revoked_at timestamptz,\n  constraint one_scope check (recipient is null or owner is null)\n);\n"
   }
 ];

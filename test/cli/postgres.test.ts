@@ -64,20 +64,21 @@ describe("migrate", () => {
 });
 
 test("start and worker share the work; both stop cleanly", async () => {
-  const env = { DATABASE_URL: database.url, HOLDFAST_PORT: "0", NODE_ENV: "production" };
+  const env = {
+    DATABASE_URL: database.url,
+    HOLDFAST_PORT: "0",
+    HOLDFAST_TOKEN: "a-token-for-tests",
+    NODE_ENV: "production",
+  };
   const cwd = await makeFolder();
   const server = await start(["start"], { cwd, env });
   const worker = await start(["worker"], { cwd, env });
   expect(server.ready).toMatchObject({ tier: "server" });
   expect(worker.ready.url).toBeUndefined();
-  const { code, stderr } = await run([
-    "enqueue",
-    "sample.hello",
-    '{"name":"Ada"}',
-    "--wait",
-    "--url",
-    server.ready.url,
-  ]);
+  const { code, stderr } = await run(
+    ["enqueue", "sample.hello", '{"name":"Ada"}', "--wait", "--url", server.ready.url],
+    { env: { HOLDFAST_TOKEN: env.HOLDFAST_TOKEN } },
+  );
   expect(code, stderr).toBe(0);
   worker.kill("SIGTERM");
   server.kill("SIGTERM");

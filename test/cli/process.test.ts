@@ -16,6 +16,8 @@ afterAll(async () => {
 });
 
 const FREE = { HOLDFAST_PORT: "0" };
+/** The server tier wants one. */
+const TOKEN = { HOLDFAST_TOKEN: "a-token-for-tests" };
 /** A fresh embedded database takes seconds, on a busy machine many of them. */
 const FOR_EMBEDDED_MS = 180_000;
 
@@ -72,8 +74,8 @@ describe("the embedded folder", () => {
 describe("signals", () => {
   test("the first waits for what runs, and says for what; HTTP answers meanwhile", async () => {
     const cwd = await withConfig(`defineJob("nap", { run: () => sleep(1500) })`);
-    const server = await start(["start", "-v"], { cwd, env: { ...FREE, DATABASE_URL: database.url } });
-    const { stdout: id } = await run(["enqueue", "nap", "--url", server.ready.url]);
+    const server = await start(["start", "-v"], { cwd, env: { ...FREE, ...TOKEN, DATABASE_URL: database.url } });
+    const { stdout: id } = await run(["enqueue", "nap", "--url", server.ready.url], { env: TOKEN });
     await untilRunning(server.ready.url, id.trim());
     server.kill("SIGTERM");
     await server.says("Waiting up to 25s for 1 running job: nap");
@@ -90,8 +92,8 @@ describe("signals", () => {
     ["SIGTERM", 143],
   ] as const)("a second %s ends it at once", async (signal, expected) => {
     const cwd = await withConfig(`defineJob("stubborn", { run: () => sleep(60_000) })`);
-    const server = await start(["start"], { cwd, env: { ...FREE, DATABASE_URL: database.url } });
-    const { stdout: id } = await run(["enqueue", "stubborn", "--url", server.ready.url]);
+    const server = await start(["start"], { cwd, env: { ...FREE, ...TOKEN, DATABASE_URL: database.url } });
+    const { stdout: id } = await run(["enqueue", "stubborn", "--url", server.ready.url], { env: TOKEN });
     await untilRunning(server.ready.url, id.trim());
     server.kill(signal);
     await server.says("Waiting");
@@ -107,9 +109,9 @@ describe("errors that nobody caught", () => {
     const cwd = await withConfig(
       `defineJob("poison", { lease: "1s", run: () => { setTimeout(() => { throw new TypeError("nobody caught me"); }, 10); return sleep(60_000); } })`,
     );
-    const env = { ...FREE, DATABASE_URL: database.url };
+    const env = { ...FREE, ...TOKEN, DATABASE_URL: database.url };
     const server = await start(["start"], { cwd, env });
-    const { stdout: id } = await run(["enqueue", "poison", "--url", server.ready.url]);
+    const { stdout: id } = await run(["enqueue", "poison", "--url", server.ready.url], { env: TOKEN });
     const { code, stderr } = await server.ended;
     expect(code).toBe(1);
     expect(stderr).toContain("Nobody caught an error: the process ends.");
@@ -131,11 +133,11 @@ describe("a handler that hangs", () => {
     const others = `defineJob("bystander", { lease: "1s", run: () => sleep(60_000) })`;
     const hang = `defineJob("hang", { lease: "1s", timeout: "1s", attempts: 1, run: async () => { await sleep(100); for (;;); } })`;
     const cwd = await withConfig(`${hang}, ${others}`);
-    const env = { ...FREE, DATABASE_URL: database.url };
+    const env = { ...FREE, ...TOKEN, DATABASE_URL: database.url };
     const server = await start(["start"], { cwd, env });
-    const bystander = (await run(["enqueue", "bystander", "--url", server.ready.url])).stdout.trim();
+    const bystander = (await run(["enqueue", "bystander", "--url", server.ready.url], { env: TOKEN })).stdout.trim();
     await untilRunning(server.ready.url, bystander);
-    const hanging = (await run(["enqueue", "hang", "--url", server.ready.url])).stdout.trim();
+    const hanging = (await run(["enqueue", "hang", "--url", server.ready.url], { env: TOKEN })).stdout.trim();
     const { code, stderr } = await server.ended;
     expect(code).toBe(null);
     expect(stderr).toContain("(ended by SIGKILL)");
@@ -157,7 +159,9 @@ describe("a handler that hangs", () => {
 });
 
 async function read(url: string, id: string) {
-  return (await (await fetch(`${url}/api/v1/jobs/${id}`)).json()) as { state: string; result: unknown };
+  return (await (
+    await fetch(`${url}/api/v1/jobs/${id}`, { headers: { authorization: `Bearer ${TOKEN.HOLDFAST_TOKEN}` } })
+  ).json()) as { state: string; result: unknown };
 }
 
 async function untilRunning(url: string, id: string): Promise<void> {

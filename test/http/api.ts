@@ -1,8 +1,11 @@
-// A real server on a port of its own, in this process, and a way to talk to it.
+// A real server on a port of its own, in this process, and a way to talk to it. Every answer that succeeds is compared
+// with what its contract promises, field by field.
 import { request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import { defineJob, Fatal, type Holdfast, open } from "#src/index.js";
-import { type HttpServer, serve, type ServeOptions } from "#src/http/index.js";
+import { CONTRACTS, type HttpServer, serve, type ServeOptions } from "#src/http/index.js";
+import { isMedia } from "#src/http/contract.js";
+import { expect } from "vitest";
 import { z } from "zod";
 
 export const greet = defineJob("greet", {
@@ -50,17 +53,24 @@ export async function startApi(database: string, options: Partial<ServeOptions> 
   };
 }
 
-/** For a client that somebody else opens and closes. */
+/** The server tier starts only with a token. */
+export const TOKEN = "a-token-for-all-tests-of-the-api";
+export const authorization = { authorization: `Bearer ${TOKEN}` };
+
+/** For a client that somebody else opens and closes. Calls carry the server's token unless they bring another. */
 export async function serveApi(hf: Holdfast, options: Partial<ServeOptions> = {}): Promise<Api> {
-  const server = await serve({ hf, kinds: KINDS, port: 0, ...options });
-  const call = async (path: string, init: RequestInit): Promise<Answer> => {
-    const response = await fetch(`${server.url}${path}`, init);
+  const given = { token: hf.tier === "server" ? TOKEN : undefined, ...options };
+  const server = await serve({ hf, kinds: KINDS, port: 0, ...given });
+  const own: Record<string, string> = given.token === undefined ? {} : { authorization: `Bearer ${given.token}` };
+  const call = async (
+    path: string,
+    { headers, ...init }: Omit<RequestInit, "headers"> & { headers: Record<string, string> },
+  ): Promise<Answer> => {
+    const response = await fetch(`${server.url}${path}`, { ...init, headers: { ...own, ...headers } });
     const text = await response.text();
-    return {
-      status: response.status,
-      headers: response.headers,
-      body: text === "" ? undefined : (JSON.parse(text) as unknown),
-    };
+    const body: unknown = text === "" ? undefined : JSON.parse(text);
+    if (response.ok) assertAsPromised(init.method ?? "GET", path, response.status, body);
+    return { status: response.status, headers: response.headers, body };
   };
   return {
     hf,
@@ -76,6 +86,18 @@ export async function serveApi(hf: Holdfast, options: Partial<ServeOptions> = {}
       call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: text }),
     close: () => server.close(),
   };
+}
+
+/** What a contract does not list is taken away by its schema, and the difference shows. */
+export function assertAsPromised(method: string, path: string, status: number, body: unknown): void {
+  const { pathname } = new URL(path, "http://x");
+  const found = Object.values(CONTRACTS).find(
+    (contract) =>
+      contract.method === method && new RegExp(`^${contract.path.replace(/:\w+/g, "[^/]+")}$`).test(pathname),
+  );
+  if (!found || isMedia(found.output)) return;
+  expect(Object.keys(found.answers)).toContain(String(status));
+  expect(found.output.parse(body)).toEqual(body);
 }
 
 /** fetch() writes its own Host and Origin; this does not. */

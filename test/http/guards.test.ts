@@ -3,12 +3,12 @@ import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeHandler, serve } from "#src/http/index.js";
 import { useHoldfast } from "../support/open-test.ts";
-import { type Api, KINDS, rawRequest, serveApi } from "./api.ts";
+import { type Api, authorization, KINDS, rawRequest, serveApi, TOKEN } from "./api.ts";
 
 const bench = useHoldfast("server");
 let open: Api;
 let guarded: Api;
-const token = "a-token-for-tests";
+const token = "another-token-for-tests";
 const incidents: unknown[] = [];
 beforeAll(async () => {
   open = await serveApi(bench.hf);
@@ -53,13 +53,19 @@ describe("the host", () => {
 
   test("an absolute address in the request line does not get around it", async () => {
     const path = "http://evil.example/api/v1/jobs";
-    expect((await rawRequest(open.server.port, { path, headers: { host: "localhost" } })).status).toBe(403);
+    expect(
+      (await rawRequest(open.server.port, { path, headers: { host: "localhost", ...authorization } })).status,
+    ).toBe(403);
   });
 });
 
 describe("the origin", () => {
   const post = (headers: Record<string, string>) =>
-    rawRequest(open.server.port, { method: "POST", path: "/api/v1/jobs/x/cancel", headers });
+    rawRequest(open.server.port, {
+      method: "POST",
+      path: "/api/v1/jobs/x/cancel",
+      headers: { ...authorization, ...headers },
+    });
 
   test("a page of another origin changes nothing", async () => {
     for (const headers of [
@@ -87,14 +93,14 @@ describe("the origin", () => {
     const { status, headers } = await open.get("/api/v1/jobs", { origin: "https://evil.example" });
     expect(status).toBe(200);
     expect([...headers.keys()].filter((name) => name.startsWith("access-control-"))).toEqual([]);
-    const preflight = await fetch(`${open.server.url}/api/v1/jobs`, { method: "OPTIONS" });
+    const preflight = await fetch(`${open.server.url}/api/v1/jobs`, { method: "OPTIONS", headers: authorization });
     expect(preflight.status).toBe(405);
   });
 });
 
 describe("the token", () => {
-  const ask = (authorization?: string) =>
-    fetch(`${guarded.server.url}/api/v1/jobs`, { headers: authorization === undefined ? {} : { authorization } });
+  const ask = (header?: string) =>
+    fetch(`${guarded.server.url}/api/v1/jobs`, { headers: header === undefined ? {} : { authorization: header } });
 
   test("without it, with another, or in another form: 401", async () => {
     for (const wrong of [undefined, "", "Bearer", "Bearer ", `Bearer ${token}x`, `Basic ${token}`, token]) {
@@ -120,8 +126,10 @@ describe("the token", () => {
   test("beyond loopback there is no server without one", async () => {
     for (const host of ["0.0.0.0", "::"]) {
       await expect(serve({ hf: open.hf, kinds: [], host, port: 0 })).rejects.toThrow("there is no token");
+      await expect(serve({ hf: open.hf, kinds: [], host, port: 0, token: "fifteen-letters" })).rejects.toThrow(
+        "the token has 15 characters",
+      );
     }
-    expect(() => makeHandler({ hf: open.hf, kinds: [], allowedHosts: ["jobs.example.com"] })).toThrow("has no token");
     const server = await serve({ hf: open.hf, kinds: [], host: "0.0.0.0", port: 0, token });
     expect((await rawRequest(server.port, { headers: { host: "10.1.2.3:80" } })).status).toBe(200);
     expect((await rawRequest(server.port, { headers: { host: "evil.example" } })).status).toBe(403);
@@ -153,7 +161,7 @@ describe("every answer", () => {
       code: "HOLDFAST_HTTP_ROUTE_UNKNOWN",
       message: "There is nothing at /api/v1/job.",
     });
-    const wrong = await fetch(`${open.server.url}/api/v1/jobs`, { method: "DELETE" });
+    const wrong = await fetch(`${open.server.url}/api/v1/jobs`, { method: "DELETE", headers: authorization });
     expect(wrong.status).toBe(405);
     expect(wrong.headers.get("allow")).toBe("POST, GET, HEAD");
     expect((await fetch(`${open.server.url}/livez`, { method: "HEAD" })).status).toBe(200);
@@ -162,8 +170,13 @@ describe("every answer", () => {
   test("a failure inside tells an incident and nothing else", async () => {
     const boom = new Error("select secret from passwords");
     const hf = { ...open.hf, jobs: { ...open.hf.jobs, list: () => Promise.reject(boom) } };
-    const handler = makeHandler({ hf, kinds: [], onError: (error, incident) => incidents.push([error, incident]) });
-    const response = await handler(new Request("http://localhost/api/v1/jobs"));
+    const handler = makeHandler({
+      hf,
+      kinds: [],
+      token: TOKEN,
+      onError: (error, incident) => incidents.push([error, incident]),
+    });
+    const response = await handler(new Request("http://localhost/api/v1/jobs", { headers: authorization }));
     const text = await response.text();
     expect(response.status).toBe(500);
     expect(text).not.toContain("secret");
@@ -181,7 +194,7 @@ describe("every answer", () => {
 
 describe("the server", () => {
   test("a port that is taken is refused with a sentence", async () => {
-    const taken = serve({ hf: open.hf, kinds: [], port: open.server.port });
+    const taken = serve({ hf: open.hf, kinds: [], token, port: open.server.port });
     await expect(taken).rejects.toMatchObject({
       name: "PortUnavailable",
       message: `Port ${open.server.port} on 127.0.0.1 is in use by another process.`,
@@ -203,10 +216,10 @@ describe("the server", () => {
       await held;
       return { jobs: [], next: null };
     };
-    const server = await serve({ hf: { ...open.hf, jobs: { ...open.hf.jobs, list } }, kinds: [], port: 0 });
+    const server = await serve({ hf: { ...open.hf, jobs: { ...open.hf.jobs, list } }, kinds: [], token, port: 0 });
     const silent = connect(server.port, "127.0.0.1");
     await new Promise((resolve) => silent.once("connect", resolve));
-    const underWay = fetch(`${server.url}/api/v1/jobs`);
+    const underWay = fetch(`${server.url}/api/v1/jobs`, { headers: { authorization: `Bearer ${token}` } });
     await isAsked;
     const isCut = new Promise((resolve) => silent.once("close", resolve));
     const closed = server.close();

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import type { Command } from "commander";
 import { HoldfastError } from "../../errors.ts";
-import type { NewJobBody } from "../../http/new-job.ts";
+import type { NewJobBody } from "../../http/contracts/jobs.ts";
 import { refuseRoundedIntegers } from "../../job/storable.ts";
 import { durationMs } from "../../shared/duration.ts";
 import { EXIT } from "../exit-codes.ts";

@@ -1,7 +1,7 @@
 // Is it alive, is it ready. Open to everybody, so they say little: whether the process answers, and whether the
 // database does.
 import type { Holdfast } from "../../client/client.ts";
-import { CONTRACTS, type Health } from "../contracts.ts";
+import { type Health, healthContracts } from "../contracts/health.ts";
 import { type Answer, route } from "./route.ts";
 
 const ANSWER_WITHIN_MS = 3_000;
@@ -16,9 +16,9 @@ export function makeHealthRoutes(hf: Holdfast, isStopping: () => boolean) {
     return status === "ok" ? { body } : { status: 503, body, headers: { "retry-after": "2" } };
   }
   return {
-    live: route(CONTRACTS.live, async () => ({ body: { status: "ok" } })),
-    ready: route(CONTRACTS.ready, check),
-    health: route(CONTRACTS.health, check),
+    live: route(healthContracts.live, async () => ({ body: { status: "ok" } })),
+    ready: route(healthContracts.ready, check),
+    health: route(healthContracts.health, check),
   };
 }
 

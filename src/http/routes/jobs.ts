@@ -1,43 +1,68 @@
 // /api/v1/jobs: accept, look, act. Each is one call of the client.
 import type { Holdfast } from "../../client/client.ts";
+import type { EnqueueOptions } from "../../client/enqueue.ts";
+import type { ListOptions } from "../../client/jobs.ts";
 import { KindUnknown, NotFound } from "../../errors.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
-import { CONTRACTS } from "../contracts.ts";
+import { jobContracts, type KindView } from "../contracts/jobs.ts";
 import { toJobSummary, toJobView } from "../job-view.ts";
 import { route } from "./route.ts";
 
 export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
   return {
-    enqueueJob: route(CONTRACTS.enqueueJob, async ({ kind, payload, options }) => {
+    enqueueJob: route(jobContracts.enqueueJob, async ({ body: { kind, payload = null, ...options } }) => {
       const known = byName.get(kind);
       if (!known) throw unknownKind(kind, [...byName.keys()]);
-      const body = await hf.enqueue(known, payload, options);
+      const body = await hf.enqueue(known, payload, given<EnqueueOptions>(options));
       return { status: body.created ? 201 : 200, body };
     }),
-    listJobs: route(CONTRACTS.listJobs, async (filter) => {
-      const { jobs, next } = await hf.jobs.list(filter);
+    listJobs: route(jobContracts.listJobs, async ({ query: { cursor, ...filter } }) => {
+      const { jobs, next } = await hf.jobs.list(given<ListOptions>({ ...filter, cursor: cursor?.toLowerCase() }));
       const now = new Date();
       return { body: { jobs: jobs.map((job) => toJobSummary(job, now)), next } };
     }),
-    readJob: route(CONTRACTS.readJob, async (id) => {
+    readJob: route(jobContracts.readJob, async ({ params: { id } }, { caller }) => {
       const [job, attempts] = await Promise.all([hf.jobs.get(id), hf.jobs.attempts(id)]);
       if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
-      return { body: toJobView(job, attempts, new Date()) };
+      return { body: toJobView(job, attempts, new Date(), caller.role) };
     }),
-    cancelJob: route(CONTRACTS.cancelJob, async (id) => {
+    cancelJob: route(jobContracts.cancelJob, async ({ params: { id } }) => {
       const cancelRequested = (await hf.jobs.cancel(id)) === "requested";
       return { body: { id, state: cancelRequested ? "running" : "cancelled", cancelRequested } };
     }),
-    retryJob: route(CONTRACTS.retryJob, async (id) => {
+    retryJob: route(jobContracts.retryJob, async ({ params: { id } }) => {
       await hf.jobs.retry(id);
       return { body: { id, state: "pending" } };
     }),
-    discardJob: route(CONTRACTS.discardJob, async (id) => {
+    discardJob: route(jobContracts.discardJob, async ({ params: { id } }) => {
       await hf.jobs.discard(id);
       return { body: { id, state: "dead", discarded: true } };
     }),
+    listKinds: route(jobContracts.listKinds, async () => ({ body: { kinds: kinds.map(toKindView) } })),
   };
+}
+
+/** Null and undefined are "not given". What remains is checked by the client, whoever calls it. */
+function given<Options extends object>(options: object): Options {
+  const filled = Object.entries(options).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(filled) as Options;
+}
+
+function toKindView({ kind, queue, attempts, leaseMs, timeoutMs, schema }: AnyJobKind): KindView {
+  return { kind, queue, attempts, leaseMs, timeoutMs, schema: schema ? jsonSchemaOf(schema["~standard"]) : null };
+}
+
+/** Standard JSON Schema, where the schema's library has it. */
+function jsonSchemaOf(standard: object): Record<string, unknown> | null {
+  try {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a later addition to the standard, looked for at run time
+    const { jsonSchema } = standard as { jsonSchema?: { input?(options: object): Record<string, unknown> } };
+    return jsonSchema?.input?.({ target: "draft-2020-12" }) ?? null;
+  } catch {
+    // A schema that JSON Schema cannot say.
+    return null;
+  }
 }
 
 const SHOWN_KINDS = 50;

@@ -1,9 +1,8 @@
-// Who may ask. Three guards, in this order, each before anything of the request is used:
+// What browsers must not be used for. Two guards, in this order, before anything else of the request is looked at:
 // 1. the Host must be one this server answers for: a web page that points its own name at this address (DNS
 //    rebinding) is stopped here, on every route;
-// 2. a request that changes something must not come from a page of another origin;
-// 3. the API takes the token, when there is one. Hashes are compared, in constant time.
-import { createHash, timingSafeEqual } from "node:crypto";
+// 2. a request that changes something must not come from a page of another origin.
+// Who is asking comes after that, in callers.ts.
 import { isIP } from "node:net";
 import { OptionInvalid } from "../errors.ts";
 import { Refusal } from "./errors.ts";
@@ -17,8 +16,7 @@ export function isLoopback(host: string): boolean {
   return isIP(name) === 4 && name.startsWith("127.");
 }
 
-export interface AuthOptions {
-  token?: string | undefined;
+export interface HostOptions {
   /** Names besides the loopback ones. */
   allowedHosts?: readonly string[] | undefined;
   /** Also any address written in digits: no DNS name can be pointed at those. */
@@ -28,17 +26,14 @@ export interface AuthOptions {
 export interface Guards {
   checkHost(request: Request): void;
   checkOrigin(request: Request): void;
-  checkToken(request: Request): void;
 }
 
-export function makeGuards({ token, allowedHosts = [], allowAddresses = false }: AuthOptions): Guards {
-  if (token !== undefined) checkTokenForm(token);
+export function makeGuards({ allowedHosts = [], allowAddresses = false }: HostOptions): Guards {
   const names = new Set([...LOOPBACK_HOSTS, ...allowedHosts].map(toHostName));
   const isAllowed = (host: string): boolean => {
     const name = hostNameOf(host);
     return name !== null && (names.has(name) || (allowAddresses && isIP(bare(name)) !== 0));
   };
-  const expected = token === undefined ? null : digest(token);
 
   return {
     checkHost(request) {
@@ -63,30 +58,10 @@ export function makeGuards({ token, allowedHosts = [], allowAddresses = false }:
         "Call the API from a program, or from a page of this server.",
       );
     },
-    checkToken(request) {
-      if (expected === null) return;
-      const given = /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-      if (given !== undefined && timingSafeEqual(digest(given), expected)) return;
-      throw new Refusal(
-        "HOLDFAST_HTTP_UNAUTHORIZED",
-        given === undefined ? "This server wants a token." : "The token is not the one this server wants.",
-        "Send the header Authorization: Bearer <token>, with the value of the server's HOLDFAST_TOKEN.",
-        { "www-authenticate": 'Bearer realm="holdfast"' },
-      );
-    },
   };
 }
 
 const OWN_SITES = ["same-origin", "none"];
-
-function checkTokenForm(token: string): void {
-  // A header cannot carry anything else.
-  if (/^[\x21-\x7e]+$/.test(token)) return;
-  throw new OptionInvalid(
-    token === "" ? "The token is empty." : "The token holds a space or a character that is not ASCII.",
-    "Use a long random text of letters and digits.",
-  );
-}
 
 function isSameHost(origin: string, request: Request): boolean {
   const host = request.headers.get("host") ?? new URL(request.url).host;
@@ -111,8 +86,4 @@ function hostNameOf(host: string): string | null {
 /** Without the brackets of an IPv6 address. */
 function bare(host: string): string {
   return host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
-}
-
-function digest(text: string): Buffer {
-  return createHash("sha256").update(text).digest();
 }

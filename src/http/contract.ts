@@ -1,0 +1,79 @@
+// What a route promises: where it is, who may call it, what goes in, what comes out. Everything else follows from it:
+// the handler registers it, its input is checked against it, its types are inferred from it, the OpenAPI document and
+// the table in docs/http.md list it.
+import { z } from "zod";
+import type { Role } from "../shared/roles.ts";
+
+/** Bytes in a body: the route reads `context.request` itself, as a stream, with streamBody(). */
+export interface Bytes {
+  readonly bytes: readonly string[];
+}
+
+/** Something else than JSON in an answer: the route returns a Response. */
+export interface Media {
+  readonly media: string;
+}
+
+export const bytes = (...types: string[]): Bytes => ({ bytes: types });
+export const media = (type: string): Media => ({ media: type });
+
+export type Fields = z.ZodObject;
+const NOTHING = z.strictObject({});
+
+export interface Contract<
+  Params extends Fields = Fields,
+  Query extends Fields = Fields,
+  Body extends z.ZodType | Bytes | null = z.ZodType | Bytes | null,
+  Output extends z.ZodType | Media = z.ZodType | Media,
+> {
+  method: "GET" | "POST" | "PUT" | "DELETE";
+  path: `/${string}`;
+  /** `public`: nobody is asked who they are. Otherwise the least role. */
+  access: "public" | Role;
+  /**
+   * Whether a token that is bound to a recipient or an owner gets in. `recipient`: if it is for the `:recipient` of the
+   * path. `owner`: always, and the route looks only at what is the owner's (`context.caller.owner`).
+   */
+  scope: "recipient" | "owner" | null;
+  /** One sentence. */
+  summary: string;
+  params: Params;
+  query: Query;
+  /** null: there is none, and one that is sent is not read. */
+  body: Body;
+  output: Output;
+  /** The status of success, first the usual one, with what each means. */
+  answers: Readonly<Record<number, string>>;
+}
+
+type Given<P extends Fields, Q extends Fields, B extends z.ZodType | Bytes | null, O extends z.ZodType | Media> = Pick<
+  Contract<P, Q, B, O>,
+  "method" | "path" | "access" | "summary" | "output" | "answers"
+> &
+  Partial<Pick<Contract<P, Q, B, O>, "scope" | "params" | "query" | "body">>;
+
+export function contract<
+  O extends z.ZodType | Media,
+  P extends Fields = typeof NOTHING,
+  Q extends Fields = typeof NOTHING,
+  B extends z.ZodType | Bytes | null = null,
+>(given: Given<P, Q, B, O>): Contract<P, Q, B, O> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a part that is left out has the type that stands for it
+  return { scope: null, params: NOTHING, query: NOTHING, body: null, ...given } as unknown as Contract<P, Q, B, O>;
+}
+
+export type AnyContract = Contract;
+
+export interface InputOf<C extends AnyContract> {
+  params: z.output<C["params"]>;
+  query: z.output<C["query"]>;
+  body: C["body"] extends z.ZodType ? z.output<C["body"]> : null;
+}
+
+/** What a caller sends. */
+export type BodyOf<C extends AnyContract> = C["body"] extends z.ZodType ? z.input<C["body"]> : never;
+
+export type OutputOf<C extends AnyContract> = C["output"] extends z.ZodType ? z.output<C["output"]> : never;
+
+export const isBytes = (body: AnyContract["body"]): body is Bytes => body !== null && "bytes" in body;
+export const isMedia = (output: AnyContract["output"]): output is Media => "media" in output;

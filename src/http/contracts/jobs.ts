@@ -1,0 +1,228 @@
+// /api/v1/jobs and /api/v1/kinds. What only JSON can get wrong is checked here (shape, types, unknown fields); ranges
+// and forms are checked by hf.enqueue(), once for every caller.
+import { z } from "zod";
+import type { ErrorRecord } from "../../job/outcome.ts";
+import { JOB_STATES, JOB_STATUSES } from "../../job/states.ts";
+import { OptionInvalid } from "../../errors.ts";
+import { contract } from "../contract.ts";
+import { anyText, cursor, idParams, isoTime, uuid, wholeNumber } from "../fields.ts";
+
+/** A time without a zone would mean the server's. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/i;
+
+/** The API itself shows what was not given as null, so null is "not given" here too. */
+const textField = (name: string, example: string, description: string) =>
+  z
+    .string({ error: `Give a text: "${name}": "${example}".` })
+    .nullish()
+    .meta({ description, examples: [example] });
+
+const numberField = (name: string, example: number, limits: { minimum: number; maximum: number }, about: string) =>
+  z
+    .number({ error: `Give a number: "${name}": ${example}.` })
+    .nullish()
+    .meta({ description: about, examples: [example], ...limits });
+
+const KIND_HINT = { error: 'Give the name of a kind as text: "kind": "mail.send".' };
+const INSTANT_HINT = { error: 'Give an ISO 8601 time with its zone: "runAt": "2030-01-31T08:00:00Z".' };
+
+export const newJob = z
+  .strictObject({
+    kind: z
+      .string(KIND_HINT)
+      .min(1, KIND_HINT)
+      .meta({ description: "Which kind of job; the server must know it.", examples: ["mail.send"] }),
+    payload: z
+      .unknown()
+      .optional()
+      .meta({ description: "Any JSON. Checked against the kind's schema; null if it is left out." }),
+    key: textField("key", "order-17", "One key is one job for the key's life, within the kind."),
+    coalesce: textField("coalesce", "search-index", "One open job per key; a waiting one takes the newest payload."),
+    group: textField("group", "customer-5", "Jobs of one group run one at a time, in order."),
+    runAt: z
+      .string({ error: 'Give a text: "runAt": "2030-01-31T08:00:00Z".' })
+      .regex(INSTANT, INSTANT_HINT)
+      .nullish()
+      .meta({ description: "Not before this time: ISO 8601 with its zone.", examples: ["2030-01-31T08:00:00Z"] }),
+    delay: textField("delay", "30s", "Not before this long; not together with runAt."),
+    priority: numberField("priority", 10, { minimum: -100, maximum: 100 }, "Higher runs sooner."),
+    queue: textField("queue", "default", "Instead of the kind's queue."),
+    attempts: numberField("attempts", 5, { minimum: 1, maximum: 1000 }, "Instead of the kind's attempts."),
+  })
+  .meta({ id: "NewJob" });
+
+export type NewJobBody = z.input<typeof newJob>;
+
+const enqueued = z
+  .object({
+    id: uuid,
+    created: z.boolean().meta({ description: "False: the key was known, or it went into an open job." }),
+    conflict: z.boolean().meta({ description: "Same key, other payload: the first one stays." }),
+    coalesced: z.boolean(),
+  })
+  .meta({ id: "Enqueued" });
+
+const errorRecord: z.ZodType<ErrorRecord> = z
+  .object({
+    name: z.string(),
+    message: z.string(),
+    stack: z.string().exactOptional(),
+    code: z.string().exactOptional(),
+    reason: z.enum(["crashed", "timeout", "invalid-payload", "fatal", "exhausted"]).exactOptional(),
+    get cause() {
+      return errorRecord.exactOptional();
+    },
+  })
+  .meta({ id: "ErrorRecord" });
+
+const jobSummary = z
+  .object({
+    id: uuid,
+    kind: z.string(),
+    queue: z.string(),
+    state: z.enum(JOB_STATES),
+    status: z
+      .enum(JOB_STATUSES)
+      .meta({ description: "What people want to know, derived from the state and the clock." }),
+    attempt: z.int(),
+    maxAttempts: z.int(),
+    claimCount: z.int(),
+    priority: z.int(),
+    key: z.string().nullable(),
+    group: z.string().nullable(),
+    coalesce: z.string().nullable(),
+    progress: z
+      .object({ done: z.number(), total: z.number().nullable(), note: z.string().nullable(), at: z.string() })
+      .nullable(),
+    lastError: errorRecord.nullable(),
+    createdAt: isoTime,
+    runAt: isoTime,
+    startedAt: isoTime.nullable(),
+    finishedAt: isoTime.nullable(),
+    cancelRequestedAt: isoTime.nullable(),
+  })
+  .meta({ id: "JobSummary" });
+
+const jobView = jobSummary
+  .extend({
+    payload: z.unknown(),
+    result: z.unknown(),
+    attempts: z
+      .array(
+        z.object({
+          attempt: z.int(),
+          claimCount: z.int(),
+          startedAt: isoTime.nullable(),
+          failedAt: isoTime,
+          durationMs: z.number().nullable(),
+          outcome: z.string(),
+          error: errorRecord.nullable(),
+        }),
+      )
+      .meta({ description: "The failed ones, oldest first." }),
+  })
+  .meta({ id: "Job" });
+
+export type JobSummary = z.output<typeof jobSummary>;
+export type JobView = z.output<typeof jobView>;
+
+const jobPage = z
+  .object({ jobs: z.array(jobSummary), next: uuid.nullable().meta({ description: "The cursor of the next page." }) })
+  .meta({ id: "JobPage" });
+
+export type JobPage = z.output<typeof jobPage>;
+
+const states = z
+  .string()
+  .transform((text) => text.split(",").map(toState))
+  .optional()
+  .meta({ description: `${JOB_STATES.join(", ")}; several with commas.` });
+
+function toState(text: string) {
+  const state = JOB_STATES.find((known) => known === text);
+  if (state !== undefined) return state;
+  throw new OptionInvalid(`state is ${JSON.stringify(text)}.`, `Give one of ${JOB_STATES.join(", ")}.`);
+}
+
+const kindView = z
+  .object({
+    kind: z.string(),
+    queue: z.string(),
+    attempts: z.int(),
+    leaseMs: z.int(),
+    timeoutMs: z.int(),
+    schema: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .meta({ description: "The payload's JSON Schema, where the kind's schema can give one." }),
+  })
+  .meta({ id: "Kind" });
+
+export type KindView = z.output<typeof kindView>;
+
+const act = { method: "POST", access: "operator", params: idParams } as const;
+
+export const jobContracts = {
+  enqueueJob: contract({
+    method: "POST",
+    path: "/api/v1/jobs",
+    access: "operator",
+    summary: "Accept a job. The same key again is the same job.",
+    body: newJob,
+    output: enqueued,
+    answers: { 201: "A job was created.", 200: "The key was known, or it went into an open job." },
+  }),
+  listJobs: contract({
+    method: "GET",
+    path: "/api/v1/jobs",
+    access: "viewer",
+    summary: "Jobs, newest first, page by page, without payloads.",
+    query: z.strictObject({
+      state: states,
+      kind: anyText("Only this kind."),
+      queue: anyText("Only this queue."),
+      limit: wholeNumber(1, 500, "How many; 50 if not given."),
+      cursor,
+    }),
+    output: jobPage,
+    answers: { 200: "A page." },
+  }),
+  readJob: contract({
+    method: "GET",
+    path: "/api/v1/jobs/:id",
+    access: "viewer",
+    summary: "Everything about one job. For viewers, values that look like secrets are masked.",
+    params: idParams,
+    output: jobView,
+    answers: { 200: "The job." },
+  }),
+  cancelJob: contract({
+    ...act,
+    path: "/api/v1/jobs/:id/cancel",
+    summary: "End a job that is waiting; ask a running one to end.",
+    output: z.object({ id: uuid, state: z.enum(JOB_STATES), cancelRequested: z.boolean() }),
+    answers: { 200: "It is cancelled, or its handler is told." },
+  }),
+  retryJob: contract({
+    ...act,
+    path: "/api/v1/jobs/:id/retry",
+    summary: "Run a dead job again, with all its attempts.",
+    output: z.object({ id: uuid, state: z.enum(JOB_STATES) }),
+    answers: { 200: "It waits for its next run." },
+  }),
+  discardJob: contract({
+    ...act,
+    path: "/api/v1/jobs/:id/discard",
+    summary: "Put a dead job away; it stays readable for a while.",
+    output: z.object({ id: uuid, state: z.enum(JOB_STATES), discarded: z.boolean() }),
+    answers: { 200: "It is put away." },
+  }),
+  listKinds: contract({
+    method: "GET",
+    path: "/api/v1/kinds",
+    access: "viewer",
+    summary: "The kinds of job that this server accepts.",
+    output: z.object({ kinds: z.array(kindView) }),
+    answers: { 200: "All of them." },
+  }),
+};

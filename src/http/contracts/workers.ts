@@ -1,0 +1,44 @@
+// /api/v1/workers: who is there, and which jobs each holds until when.
+import { z } from "zod";
+import { contract } from "../contract.ts";
+import { isoTime, uuid } from "../fields.ts";
+
+const lease = z
+  .object({
+    jobIds: z.array(uuid).meta({ description: "The jobs that run under it: at most 50 of them." }),
+    leaseMs: z.int(),
+    expiresAt: isoTime,
+    expiresInMs: z.int().meta({ description: "By the database's clock; negative: overdue." }),
+    alone: z.boolean().meta({ description: "A suspect, run alone in its process." }),
+  })
+  .meta({ id: "Lease" });
+
+const worker = z
+  .object({
+    id: uuid,
+    name: z.string(),
+    kinds: z.array(z.string()),
+    concurrency: z.int(),
+    running: z.int(),
+    startedAt: isoTime,
+    beatAt: isoTime,
+    silentMs: z.int().meta({ description: "How long ago it was last heard of." }),
+    leases: z.array(lease),
+  })
+  .meta({ id: "Worker" });
+
+export type WorkerView = z.output<typeof worker>;
+
+export const workerContracts = {
+  listWorkers: contract({
+    method: "GET",
+    path: "/api/v1/workers",
+    access: "viewer",
+    summary: "The workers, with the leases they hold. Leases of workers that are gone are listed apart.",
+    output: z.object({
+      workers: z.array(worker),
+      orphans: z.array(lease).meta({ description: "Leases whose worker is not there any more." }),
+    }),
+    answers: { 200: "At most 1,000 workers, and the 200 leases that end first." },
+  }),
+};

@@ -1,0 +1,177 @@
+// The process's events for everybody who listens over HTTP, as server-sent events.
+//
+// Costs nothing while nobody listens. A listener that is slow loses events and is told how many, never the server its
+// memory. Who comes back with Last-Event-ID within half a minute gets what was said meanwhile.
+import { randomBytes } from "node:crypto";
+import type { Holdfast } from "../client/client.ts";
+import { EVENT_NAMES, type HoldfastEvents } from "../metrics/events.ts";
+import { Refusal } from "./errors.ts";
+
+type EventName = keyof HoldfastEvents;
+
+/** `trouble` may hold what only the log should. */
+export const STREAMED: readonly EventName[] = EVENT_NAMES.filter((name) => name !== "trouble");
+
+export interface EventFilter {
+  types: ReadonlySet<string> | null;
+  kind: string | undefined;
+  queue: string | undefined;
+  job: string | undefined;
+}
+
+export interface EventHub {
+  /** A stream of what fits the filter; first what came after `lastId`, if that is still known. */
+  open(filter: EventFilter, lastId: string | null): ReadableStream<Uint8Array>;
+  /** Ends all streams. */
+  end(): void;
+}
+
+interface Said {
+  seq: number;
+  name: EventName;
+  fields: Record<string, unknown>;
+}
+
+interface Listening {
+  filter: EventFilter;
+  waiting: Said[];
+  missed: number;
+  controller: ReadableStreamDefaultController<Uint8Array>;
+}
+
+const MAX_STREAMS = 200;
+const FLUSH_MS = 100;
+/** For each listener, until the next flush: two thousand events a second. */
+const MAX_WAITING = 200;
+const REMEMBERED = 1_000;
+const BEAT_MS = 15_000;
+const LINGER_MS = 30_000;
+
+export function makeEventHub(hf: Holdfast): EventHub {
+  const run = randomBytes(4).toString("hex");
+  const listeners = new Set<Listening>();
+  let remembered: Said[] = [];
+  let seq = 0;
+  let stops: (() => void)[] = [];
+  let flushing: NodeJS.Timeout | undefined;
+  let beating: NodeJS.Timeout | undefined;
+  let leaving: NodeJS.Timeout | undefined;
+  const encoder = new TextEncoder();
+
+  const textOf = ({ seq: id, name, fields }: Said): string =>
+    `id: ${run}-${id}\nevent: ${name}\ndata: ${JSON.stringify(fields)}\n\n`;
+
+  function hear(name: EventName, event: object): void {
+    const said = { seq: (seq += 1), name, fields: publicFields(event) };
+    remembered.push(said);
+    if (remembered.length > 2 * REMEMBERED) remembered = remembered.slice(-REMEMBERED);
+    for (const listener of listeners) if (fits(listener.filter, said)) take(listener, said);
+    flushing ??= setTimeout(flush, FLUSH_MS).unref();
+  }
+
+  function take(listener: Listening, said: Said): void {
+    if (listener.waiting.length < MAX_WAITING) listener.waiting.push(said);
+    else listener.missed += 1;
+  }
+
+  function flush(): void {
+    flushing = undefined;
+    for (const listener of listeners) send(listener);
+  }
+
+  function send(listener: Listening, more = ""): void {
+    const { controller, waiting, missed } = listener;
+    // It has not taken what it was given before.
+    if ((controller.desiredSize ?? 0) <= 0) return;
+    const lost = missed === 0 ? "" : `event: lagged\ndata: {"missed":${missed}}\n\n`;
+    const text = waiting.map(textOf).join("") + lost + more;
+    listener.waiting = [];
+    listener.missed = 0;
+    if (text !== "") controller.enqueue(encoder.encode(text));
+  }
+
+  function start(): void {
+    clearTimeout(leaving);
+    leaving = undefined;
+    if (stops.length > 0) return;
+    stops = STREAMED.map((name) => hf.on(name, (event) => hear(name, event)));
+    beating = setInterval(() => {
+      for (const listener of listeners) send(listener, ": beat\n\n");
+    }, BEAT_MS).unref();
+  }
+
+  function leave(listener: Listening): void {
+    listeners.delete(listener);
+    if (listeners.size === 0) leaving ??= setTimeout(stop, LINGER_MS).unref();
+  }
+
+  function stop(): void {
+    for (const stopListening of stops) stopListening();
+    stops = [];
+    remembered = [];
+    leaving = undefined;
+    clearInterval(beating);
+    clearTimeout(flushing);
+    flushing = undefined;
+  }
+
+  return {
+    open(filter, lastId) {
+      if (listeners.size >= MAX_STREAMS) {
+        throw new Refusal(
+          "HOLDFAST_HTTP_TOO_MANY_STREAMS",
+          `${MAX_STREAMS} event streams are open already.`,
+          "Close one, or ask again later.",
+          { "retry-after": "5" },
+        );
+      }
+      start();
+      let listener: Listening;
+      return new ReadableStream<Uint8Array>(
+        {
+          start(controller) {
+            listener = { filter, waiting: [], missed: 0, controller };
+            const [, after] = new RegExp(`^${run}-(\\d{1,15})$`).exec(lastId ?? "") ?? [];
+            if (after !== undefined) {
+              for (const said of remembered) if (said.seq > Number(after) && fits(filter, said)) take(listener, said);
+            }
+            // Somebody who asks wants to know at once that it works.
+            send(listener, `retry: 2000\nid: ${run}-${seq}\nevent: hello\ndata: {}\n\n`);
+            listeners.add(listener);
+          },
+          cancel: () => leave(listener),
+        },
+        { highWaterMark: 8 },
+      );
+    },
+    end() {
+      for (const listener of listeners) {
+        send(listener);
+        listener.controller.close();
+      }
+      listeners.clear();
+      clearTimeout(leaving);
+      stop();
+    },
+  };
+}
+
+function fits({ types, kind, queue, job }: EventFilter, { name, fields }: Said): boolean {
+  return (
+    (types === null || types.has(name)) &&
+    (kind === undefined || fields["kind"] === kind) &&
+    (queue === undefined || fields["queue"] === queue) &&
+    (job === undefined || fields["jobId"] === job)
+  );
+}
+
+/** Without stacks: they are long, and the job has them. */
+function publicFields(event: object): Record<string, unknown> {
+  const fields: Record<string, unknown> = { ...event };
+  const { error } = fields;
+  if (error !== null && typeof error === "object" && "stack" in error) {
+    const { stack: _, cause: __, ...rest } = { cause: undefined, ...error };
+    fields["error"] = rest;
+  }
+  return fields;
+}

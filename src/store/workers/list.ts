@@ -1,0 +1,102 @@
+// The workers, and every lease with the worker that holds it, for people and screens.
+import { asMillis, sql, type Store } from "../sql.ts";
+
+export interface Lease {
+  /** The jobs that run under it: at most 50 of them. */
+  jobIds: string[];
+  leaseMs: number;
+  expiresAt: Date;
+  /** By the database's clock; negative: overdue. */
+  expiresInMs: number;
+  /** A suspect, run alone in its process. */
+  alone: boolean;
+}
+
+export interface WorkerInfo {
+  id: string;
+  name: string;
+  kinds: string[];
+  concurrency: number;
+  running: number;
+  startedAt: Date;
+  beatAt: Date;
+  silentMs: number;
+  leases: Lease[];
+}
+
+export interface WorkerList {
+  workers: WorkerInfo[];
+  /** Leases whose worker is not there any more. */
+  orphans: Lease[];
+}
+
+const WORKERS = sql`
+select id, name, kinds, concurrency, running, started_at, beat_at,
+  greatest(0, round(${asMillis(":schema.clock() - beat_at")}))::float8 as silent_ms
+from :schema.workers order by started_at, id limit 1000`;
+
+/** A lease's row stays until all its jobs are settled: only those that still run are shown. */
+const LEASES = sql`
+select l.worker_id, l.lease_ms, l.expires_at, l.alone, r.job_ids,
+  round(${asMillis("l.expires_at - :schema.clock()")})::float8 as expires_in_ms
+from (select * from :schema.leases order by expires_at limit 200) l cross join lateral (
+  select array_agg(found.id) as job_ids from (
+    select j.id from unnest(l.job_ids) as u (id) cross join lateral (
+      select j.id from :schema.jobs j where j.id = u.id and j.state = 'running' and j.token = l.token
+    ) j limit 50
+  ) found
+) r
+where r.job_ids is not null
+order by l.expires_at`;
+
+interface WorkerRow {
+  id: string;
+  name: string;
+  kinds: string[];
+  concurrency: number;
+  running: number;
+  started_at: Date;
+  beat_at: Date;
+  silent_ms: number;
+}
+
+interface LeaseRow {
+  worker_id: string;
+  lease_ms: number;
+  expires_at: Date;
+  alone: boolean;
+  job_ids: string[];
+  expires_in_ms: number;
+}
+
+export async function listWorkers(store: Store): Promise<WorkerList> {
+  const [{ rows: workers }, { rows: leases }] = [
+    await store.query<WorkerRow>(WORKERS),
+    await store.query<LeaseRow>(LEASES),
+  ];
+  const known = new Set(workers.map((worker) => worker.id));
+  return {
+    workers: workers.map((row) => ({
+      id: row.id,
+      name: row.name,
+      kinds: row.kinds,
+      concurrency: row.concurrency,
+      running: row.running,
+      startedAt: row.started_at,
+      beatAt: row.beat_at,
+      silentMs: row.silent_ms,
+      leases: leases.filter((lease) => lease.worker_id === row.id).map(toLease),
+    })),
+    orphans: leases.filter((lease) => !known.has(lease.worker_id)).map(toLease),
+  };
+}
+
+function toLease(row: LeaseRow): Lease {
+  return {
+    jobIds: row.job_ids,
+    leaseMs: row.lease_ms,
+    expiresAt: row.expires_at,
+    expiresInMs: row.expires_in_ms,
+    alone: row.alone,
+  };
+}
