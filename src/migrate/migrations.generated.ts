@@ -30,5 +30,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "004_access_tokens",
     "breaking": false,
     "sql": "-- Who may call the HTTP API. Only a hash of the secret is kept: whoever reads this table cannot call with it.\n\ncreate table :schema.access_tokens (\n  -- Part of the token, and no secret: by it the row is found, and the hashes are compared in constant time.\n  id uuid primary key,\n  secret_hash bytea not null,\n  name text collate \"C\" not null,\n  role text not null check (role in ('viewer', 'operator', 'admin')),\n  -- Opens only what is for this recipient.\n  recipient text collate \"C\",\n  -- Opens only what is this owner's.\n  owner text collate \"C\",\n  created_at timestamptz not null,\n  -- null: never.\n  expires_at timestamptz,\n  last_used_at timestamptz,\n  revoked_at timestamptz,\n  constraint one_scope check (recipient is null or owner is null)\n);\n"
+  },
+  {
+    "version": 5,
+    "name": "005_light_leases",
+    "breaking": false,
+    "sql": "-- Light leases: a claim that takes many short jobs writes only its lease row. The jobs' own rows stay `pending` until\n-- they are settled, or until somebody needs them marked (see store/jobs/mark.ts).\n\nalter table :schema.leases\n  add column light boolean not null default false,\n  -- The lane it was taken from, when, and the last place it took: of light leases only.\n  add column kind text collate \"C\",\n  add column rank smallint,\n  add column claimed_at timestamptz,\n  add column last_run_at timestamptz,\n  add column last_id uuid,\n  add constraint light_has_lane check (not light or (kind is not null and rank is not null and claimed_at is not null\n    and last_run_at is not null and last_id is not null));\n\ncreate index leases_light on :schema.leases (kind, rank) where light;\n"
   }
 ];

@@ -2,8 +2,10 @@
 // anything can start; two processes at once take turns.
 import "./jobs/beat.ts";
 import "./jobs/claim.ts";
+import "./jobs/claim-light.ts";
 import "./jobs/insert.ts";
 import "./jobs/look.ts";
+import "./jobs/mark.ts";
 import "./jobs/progress.ts";
 import "./jobs/settle.ts";
 import "./janitor/expire-leases.ts";

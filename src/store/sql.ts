@@ -61,10 +61,8 @@ export function routine({ name, takes, gives, first = "", body, asOwner, instead
     gives === "void"
       ? `${body};`
       : gives === "count"
-        ? `${body}; get diagnostics changed = row_count; return changed;`
-        : instead
-          ? `if ${instead.when} then ${instead.first} return query ${instead.body}; else return query ${body}; end if;`
-          : `return query ${body};`;
+        ? `${chosen(body, instead)} get diagnostics changed = row_count; return changed;`
+        : chosen(`return query ${body}`, instead && { ...instead, body: `return query ${instead.body}` });
   const declared = gives === "count" ? "declare changed bigint;" : "";
   const text = `(${takes.join(", ")}) returns ${returns} language plpgsql${asOwner ? " security definer" : ""}
 ${PINNED.map((setting) => `set ${setting}`).join(" ")}
@@ -93,6 +91,10 @@ end
   };
   ROUTINES.push(made);
   return made;
+}
+
+function chosen(body: string, instead: RoutineInput["instead"]): string {
+  return instead ? `if ${instead.when} then ${instead.first} ${instead.body}; else ${body}; end if;` : `${body};`;
 }
 
 /** Every routine of this version; filled as the verbs' files are loaded. */

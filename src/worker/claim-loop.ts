@@ -19,10 +19,12 @@ import {
   claimSuspect,
   type Holder,
 } from "../store/jobs/claim.ts";
+import { claimLight } from "../store/jobs/claim-light.ts";
 import { lookAhead, lookBack } from "../store/jobs/look.ts";
 import type { Store } from "../store/sql.ts";
 import { clockMs } from "./beater.ts";
 import { makeLanes } from "./lanes.ts";
+import { MANY } from "./light.ts";
 import type { Occupancy } from "./occupancy.ts";
 
 export interface WakeUp {
@@ -32,6 +34,16 @@ export interface WakeUp {
   ids?: readonly string[] | undefined;
   /** Milliseconds until it is due. */
   inMs?: number | undefined;
+}
+
+export interface Claim {
+  token: string;
+  /** When it was sent, by `clockMs`. */
+  sentAt: number;
+  /** A suspect has the process to itself. */
+  alone: boolean;
+  /** Written in its lease row only. */
+  isLight: boolean;
 }
 
 export interface ClaimLoop {
@@ -46,11 +58,12 @@ export interface ClaimLoop {
 export interface ClaimLoopInput {
   store: Store;
   workerId: string;
-  kinds: readonly { kind: string; leaseMs: number }[];
+  kinds: readonly { kind: string; leaseMs: number; attempts: number; queue: string }[];
   occupancy: Occupancy;
   freeSlots(): number;
-  /** `sentAt`: when the claim was sent; `alone`: a suspect has the process to itself. */
-  onClaimed(jobs: ClaimedJob[], token: string, sentAt: number, alone: boolean): void;
+  /** Jobs of this kind are over in a moment. */
+  suitsLight(kind: string): boolean;
+  onClaimed(jobs: ClaimedJob[], claim: Claim): void;
   onTrouble(error: unknown): void;
   pollMs: number;
 }
@@ -63,16 +76,18 @@ const LOOK_BACK_LIMIT = 64;
 const MAX_NAMED = 1_000;
 const QUIET_MS = 10_000;
 const CAREFUL_MS = 5_000;
+const FEW_MS = 500;
 
 export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   const { store, occupancy, onTrouble } = input;
   const kinds = input.kinds.map((kind) => kind.kind);
   const leases = JSON.stringify(input.kinds.map((kind) => ({ kind: kind.kind, lease_ms: kind.leaseMs })));
+  const defaults = new Map(input.kinds.map((kind) => [kind.kind, kind]));
   const lanes = makeLanes(kinds);
   const alarm = makeAlarm();
   /** Jobs behind the watermarks that we were told of, with their rank; of an unknown one it is the best. */
   const named = new Map<string, number>();
-  const unknown: { token: string; sentAt: number; alone: boolean }[] = [];
+  const unknown: Claim[] = [];
   let stopping = false;
   let loop: Promise<void> | undefined;
 
@@ -85,22 +100,30 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let troubleMs = 0;
   let slotsFreed = false;
   let carefulUntil = 0;
+  /** The last claim got all it asked for: there is more. */
+  let wasFull = false;
+  /** When it last asked for a few only: an ordinary claim marks light ones, so the two should not take turns. */
+  let fewAt = -Infinity;
 
   /** Sends one claim; occupancy has been told that it is on its way. */
-  async function take(alone: boolean, ask: (holder: Holder) => Promise<ClaimedJob[]>): Promise<ClaimedJob[]> {
+  async function take(
+    how: "ordinary" | "alone" | "light",
+    ask: (holder: Holder) => Promise<ClaimedJob[]>,
+  ): Promise<ClaimedJob[]> {
     const holder: Holder = { token: randomToken(), workerId: input.workerId, leases };
-    const sentAt = clockMs();
+    const alone = how === "alone";
+    const claim: Claim = { token: holder.token, sentAt: clockMs(), alone, isLight: how === "light" };
     let jobs: ClaimedJob[] = [];
     try {
       jobs = await ask(holder);
     } catch (error) {
       // The claim may have been made and only its reply lost.
-      if (isConnectionTrouble(error)) unknown.push({ token: holder.token, sentAt, alone });
+      if (isConnectionTrouble(error)) unknown.push({ ...claim, isLight: false });
       throw error;
     } finally {
       occupancy.endClaim(jobs.length);
     }
-    if (jobs.length > 0) input.onClaimed(jobs, holder.token, sentAt, alone);
+    if (jobs.length > 0) input.onClaimed(jobs, claim);
     return jobs;
   }
 
@@ -108,15 +131,15 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   async function adopt(): Promise<void> {
     const shortest = Math.min(...input.kinds.map((kind) => kind.leaseMs));
     while (unknown.length > 0) {
-      const { token, sentAt, alone } = unknown[0]!;
+      const claim = unknown[0]!;
       // Too late: the lease runs out, and the jobs are recovered like any others.
-      const isWorthIt = clockMs() - sentAt < shortest / 2;
-      const jobs = isWorthIt ? await claimedByToken(store, token) : [];
+      const isWorthIt = clockMs() - claim.sentAt < shortest / 2;
+      const jobs = isWorthIt ? await claimedByToken(store, claim.token) : [];
       unknown.shift();
-      if (jobs.length === 0 && alone) occupancy.free();
+      if (jobs.length === 0 && claim.alone) occupancy.free();
       if (jobs.length === 0) continue;
       occupancy.adopt(jobs.length);
-      input.onClaimed(jobs, token, sentAt, alone);
+      input.onClaimed(jobs, claim);
     }
   }
 
@@ -128,19 +151,31 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (ids.length > 0) {
       for (const id of ids) named.delete(id);
       if (!occupancy.beginClaim()) return 0;
-      return (await take(false, (holder) => claimIds(store, holder, ids, kinds, limit))).length;
+      return (await take("ordinary", (holder) => claimIds(store, holder, ids, kinds, limit))).length;
     }
     if (best.length === 0) return 0;
     const wakesBefore = best.map((lane) => lane.wakes);
     // Enough of each lane that the best of all are surely among them, unless there are very many.
     const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
     if (!occupancy.beginClaim()) return 0;
-    const jobs = await take(false, (holder) =>
+    if (limit < MANY) fewAt = performance.now();
+    const isLight =
+      best.length === 1 && wasFull && performance.now() - fewAt > FEW_MS && input.suitsLight(best[0]!.kind);
+    if (isLight) {
+      const lane = best[0]!;
+      const light = await take("light", (holder) => claimLight(store, holder, lane, defaults.get(lane.kind)!, limit));
+      wasFull = light.length >= limit;
+      if (wasFull) lanes.claimed(best, wakesBefore, light, limit);
+      // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.
+      return light.length;
+    }
+    const jobs = await take("ordinary", (holder) =>
       best.length === 1
         ? claimLane(store, holder, best[0]!, limit, performance.now() > carefulUntil)
         : claimLanes(store, holder, best, perLane, limit),
     );
     lanes.claimed(best, wakesBefore, jobs, limit);
+    wasFull = jobs.length >= limit;
     return jobs.length;
   }
 
@@ -194,11 +229,11 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (!occupancy.reserve()) {
       // It has waited for minutes: run it beside others; a crash then counts against nobody.
       if (!occupancy.beginClaim()) return false;
-      return (await take(false, (holder) => claimSuspect(store, holder, kinds, false))).length > 0;
+      return (await take("ordinary", (holder) => claimSuspect(store, holder, kinds, false))).length > 0;
     }
     let jobs: ClaimedJob[] = [];
     try {
-      jobs = await take(true, (holder) => claimSuspect(store, holder, kinds, true));
+      jobs = await take("alone", (holder) => claimSuspect(store, holder, kinds, true));
     } finally {
       if (jobs.length === 0) {
         suspectWaits = false;

@@ -14,6 +14,7 @@ import { readNote, writeNote } from "../store/notes/notes.ts";
 import type { Store } from "../store/sql.ts";
 import type { Queryable } from "../db/db.ts";
 import { clockMs } from "./beater.ts";
+import { markInside, markRuns } from "./light.ts";
 import { abortRun, type Run } from "./run.ts";
 
 /** The fenced transaction that the present code is inside of, or was started from. */
@@ -53,6 +54,7 @@ export async function fenced<T>(
 ): Promise<T> {
   if (isInside(run)) throw nested(run);
   if (isOver(run)) throw leaseLost(run);
+  await markRuns(store, [run]);
   const began = clockMs();
   let renewedAt = -Infinity;
   const result = await store.transaction(async (txStore, tx) => {
@@ -83,6 +85,7 @@ export async function fenceOther(store: Store, run: Run, tx: Queryable): Promise
     throw nested(run);
   }
   if (isOver(run)) throw leaseLost(run);
+  await markInside(store.on(tx), run);
   if (await lockIfHeld(store.on(tx), heldRun(run))) return;
   abortRun(run, "lease-lost");
   throw leaseLost(run);

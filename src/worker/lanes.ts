@@ -118,10 +118,10 @@ export function makeLanes(kinds: readonly string[]): Lanes {
         const of = lane(job.kind, job.rank);
         if (!of) continue;
         const known = first.get(of);
-        if (!known || before(job, known)) first.set(of, job);
+        if (!known || (jobs.length < limit ? before(job, known) : before(known, job))) first.set(of, job);
       }
       for (const [of, job] of first) {
-        const isLive = job.lag_ms < LIVE_EDGE_MS;
+        const isLive = jobs.length < limit && job.lag_ms < LIVE_EDGE_MS;
         of.fromUs = isLive ? (BigInt(job.run_us) - SET_BACK_US).toString() : job.run_us;
         of.fromId = isLive ? NIL_ID : job.id;
       }

@@ -9,7 +9,9 @@ import { abortRun, type HeldLease, type Run } from "./run.ts";
 
 export interface LeaseKeeper {
   /** The runs of one claim. `sentAt`: when the claim was sent, by `clockMs`. */
-  hold(runs: readonly Run[], sentAt: number): void;
+  hold(runs: readonly Run[], sentAt: number, isLight: boolean): void;
+  /** Everything that is held. */
+  held(): Iterable<HeldLease>;
   /** The leases that have no other open runs than these: settling these may remove their rows. */
   onlyOf(runs: readonly Run[]): Set<HeldLease>;
   /**
@@ -71,13 +73,14 @@ export function makeLeaseKeeper({ makeBeater, isOnlyProcess, onLost }: LeaseKeep
   }
 
   const keeper: LeaseKeeper = {
-    hold(runs, sentAt) {
+    held: () => leases.values(),
+    hold(runs, sentAt, isLight) {
       const made: HeldLease[] = [];
       for (const run of runs) {
         let lease = made.find((candidate) => candidate.leaseMs === run.leaseMs);
         if (!lease) {
           const { token, leaseMs } = run;
-          lease = { token, leaseMs, runs: [], open: 0, goodUntil: sentAt + leaseMs, mustExpire: false };
+          lease = { token, leaseMs, runs: [], open: 0, goodUntil: sentAt + leaseMs, isLight, mustExpire: false };
           made.push(lease);
           leases.set(idOf(lease), lease);
           beater?.hold(lease);

@@ -12,6 +12,8 @@ export interface HeldLease extends LeaseId {
   open: number;
   /** Local time until which the database surely has not given the jobs away. */
   goodUntil: number;
+  /** Its jobs' rows are not marked as running yet. */
+  isLight: boolean;
   /** A run was left behind: the row must run out, or nobody would ever recover that job. */
   mustExpire: boolean;
 }

@@ -13,6 +13,7 @@ import { isMissingPartition, makePartitions } from "../store/janitor/partitions.
 import {
   type DoneRun,
   type EndedRun,
+  type SettledRun,
   settleClaim,
   settleDone,
   settleRuns,
@@ -21,6 +22,7 @@ import {
 } from "../store/jobs/settle.ts";
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
+import { markRuns } from "./light.ts";
 import type { HeldLease, Run } from "./run.ts";
 
 export interface Settled {
@@ -104,19 +106,23 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
   }
 
   async function settleOneClaim(runs: readonly Run[], finished: ReadonlySet<HeldLease>): Promise<void> {
-    const { token, kind, lease } = runs[0]!;
-    const last = lease && finished.has(lease) ? lease.leaseMs : null;
+    const { token, leaseMs, kind, lease } = runs[0]!;
+    const isLast = lease !== undefined && finished.has(lease);
     const ids = runs.map((run) => run.job.id);
-    const isDone = await tried(() => settleClaim(store, token, ids, kind.keepDoneMs, last));
+    const isDone = await tried(() => settleClaim(store, { token, leaseMs }, ids, kind.keepDoneMs, isLast));
     for (const run of runs) {
-      if (isDone) concludeDone(run, last !== null);
+      if (isDone) concludeDone(run, isLast);
       else settleCarefully(run);
     }
   }
 
   async function settleMixed(runs: readonly Run[], finished: ReadonlySet<HeldLease>): Promise<void> {
     const leases = [...finished].filter((lease) => runs.some((run) => run.lease === lease));
-    const done = (await tried(() => settleDone(store, runs.map(toDoneRun), leases))) ?? new Set<string>();
+    const settling = async (): Promise<Set<string>> => {
+      await markRuns(store, runs);
+      return await settleDone(store, runs.map(toDoneRun), leases);
+    };
+    const done = (await tried(settling)) ?? new Set<string>();
     const areGone = done.size === runs.length;
     for (const run of runs) {
       if (done.has(run.job.id)) concludeDone(run, areGone && run.lease !== undefined && leases.includes(run.lease));
@@ -171,7 +177,14 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
   /** One pass over these runs; those whose row somebody has locked are missing from the answer. */
   async function pass(entries: readonly Entry[]): Promise<Map<string, Settled>> {
     const settled = new Map<string, Settled>();
-    for (const row of (await persist(() => settleRuns(store, entries))) ?? []) {
+    const settling = async (): Promise<SettledRun[]> => {
+      await markRuns(
+        store,
+        entries.map((entry) => entry.run),
+      );
+      return await settleRuns(store, entries);
+    };
+    for (const row of (await persist(settling)) ?? []) {
       settled.set(row.id, { verdict: row.verdict, runAt: row.runAt, heir: row.heir });
     }
     const open = entries.filter((entry) => !settled.has(entry.id));

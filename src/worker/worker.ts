@@ -19,12 +19,13 @@ import { abandonLeases } from "../store/jobs/abandon.ts";
 import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
 import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
-import { type ClaimLoop, makeClaimLoop } from "./claim-loop.ts";
+import { type Claim, type ClaimLoop, makeClaimLoop } from "./claim-loop.ts";
 import { execute } from "./execute.ts";
 import { isInside } from "./fenced.ts";
 import { makeBeater } from "./beater.ts";
 import { makeLeaseKeeper } from "./lease-keeper.ts";
 import type { Occupancy } from "./occupancy.ts";
+import { markOld, markRuns, suitsLight } from "./light.ts";
 import { abortRun, makeRun, type Run } from "./run.ts";
 import { makeSettler, type Settled } from "./settle.ts";
 import { makeThreadBeater } from "./thread-beater.ts";
@@ -98,6 +99,7 @@ export function makeWorker(input: WorkerInput): Worker {
     workerId: id,
     kinds: input.kinds,
     occupancy,
+    suitsLight: (kind) => suitsLight(kinds.get(kind)!),
     // A handler that is finished frees its slot before its outcome is written, but what waits to be written is
     // bounded too.
     freeSlots: () => (unsettled > Math.max(concurrency, 50) ? 0 : concurrency - executing),
@@ -126,10 +128,10 @@ export function makeWorker(input: WorkerInput): Worker {
 
   const tools = { store, log: input.log, progress: saveProgress };
 
-  function startRuns(jobs: ClaimedJob[], token: string, sentAt: number, alone: boolean): void {
+  function startRuns(jobs: ClaimedJob[], { token, sentAt, alone, isLight }: Claim): void {
     const now = performance.now();
     const started = jobs.map((job) => makeRun({ job, kind: kinds.get(job.kind)!, token, alone, now }));
-    keeper.hold(started, sentAt);
+    keeper.hold(started, sentAt, isLight);
     const isHeard = events.has("job.claimed");
     for (const run of started) {
       runs.add(run);
@@ -218,6 +220,7 @@ export function makeWorker(input: WorkerInput): Worker {
   async function saveProgress(run: Run, done: number, total?: number, note?: string): Promise<void> {
     // Inside its transaction the row is locked, and on the embedded tier the statement would wait for the transaction.
     if (run.outcome || run.aborted === "lease-lost" || isInside(run)) return;
+    await markRuns(store, [run]);
     await progress.add({
       id: run.job.id,
       token: run.token,
@@ -249,7 +252,10 @@ export function makeWorker(input: WorkerInput): Worker {
   const service = makeService({
     async onStart() {
       await registerWorker(store, { id, name: input.name, concurrency, kinds: [...kinds.keys()] });
-      watch = setInterval(endOverdue, WATCH_MS);
+      watch = setInterval(() => {
+        endOverdue();
+        void markOld(store, keeper.held()).catch(trouble("marking"));
+      }, WATCH_MS);
       registration = setInterval(
         () => void beatWorker(store, id, runs.size).catch(trouble("worker beat")),
         REGISTER_EVERY_MS,

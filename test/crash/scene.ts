@@ -31,6 +31,7 @@ export interface WorkPayload {
   spin?: number;
   trace?: boolean;
   progress?: boolean;
+  mute?: boolean;
 }
 
 /** Only enqueued here: the handler is the children's. */

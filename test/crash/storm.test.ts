@@ -42,3 +42,35 @@ test(
   },
   150_000 + KILLS * 3_000,
 );
+
+test("workers that claim many short jobs lightly, killed in the middle: every job is done, none is charged", async () => {
+  const count = 30_000;
+  scene = await openScene();
+  for (let n = 0; n < count; n += 5_000) {
+    await scene.enqueueMany(Array.from({ length: 5_000 }, (_, more) => ({ n: n + more, mute: true })));
+  }
+  let seenLight = 0;
+  const workers = ["a", "b"].map((name) => scene.supervised({ name, concurrency: 200, lease: "1s" }));
+  const isOpen = async (): Promise<boolean> =>
+    (await scene.sql.query("select 1 from hf_crash.jobs where state <> 'dead' limit 1")).rowCount === 1;
+  for (let kills = 0; kills < 8 && (await isOpen());) {
+    const { rows } = await scene.sql.query("select worker_id from hf_crash.leases where light");
+    if (rows.length === 0) continue;
+    seenLight += 1;
+    const { child } = workers[kills % 2]!;
+    if (!child.isRunning) continue;
+    child.kill("SIGKILL");
+    kills += 1;
+    await scene.forgiven();
+  }
+  expect(seenLight).toBeGreaterThan(2);
+  await scene.drained(90_000);
+  await Promise.all(workers.map((worker) => worker.stop()));
+  const ended = await scene.ended();
+  expect(ended).toHaveLength(count);
+  expect(new Set(ended.map((job) => job.n)).size).toBe(count);
+  expect(ended.filter((job) => job.state !== "done" || job.attempt !== 1)).toEqual([]);
+  expect(await scene.charged()).toEqual([]);
+  // Otherwise no kill met a claim.
+  expect(ended.some((job) => job.claim_count > 1)).toBe(true);
+}, 150_000);

@@ -65,9 +65,9 @@ describe.each(TIERS)("a run that lost its lease, %s", (tier) => {
     const { id, lost, held } = await takenOver(bench);
     const before = await rowOf(bench, id);
     expect(await settleDone(bench.store, [{ id, token: lost, keepMs: null }], [])).toEqual(new Set());
-    expect(await settleClaim(bench.store, lost, [id], null, LEASE_MS)).toBe(false);
+    expect(await settleClaim(bench.store, { token: lost, leaseMs: LEASE_MS }, [id], null, true)).toBe(false);
     expect(await rowOf(bench, id)).toEqual(before);
-    expect(await settleClaim(bench.store, held, [id], null, LEASE_MS)).toBe(true);
+    expect(await settleClaim(bench.store, { token: held, leaseMs: LEASE_MS }, [id], null, true)).toBe(true);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
   });
 
@@ -84,7 +84,7 @@ describe.each(TIERS)("a run that lost its lease, %s", (tier) => {
     const lease = { token: holder.token, leaseMs: LEASE_MS };
     expect(await settleDone(bench.store, runs, [lease])).toEqual(new Set([other.id]));
     expect(await bench.hf.jobs.get(mine.id)).toMatchObject({ state: "running" });
-    await settleClaim(bench.store, mine.held, [mine.id], null, LEASE_MS);
+    await settleClaim(bench.store, { token: mine.held, leaseMs: LEASE_MS }, [mine.id], null, true);
   });
 
   test("cannot report progress", async () => {
@@ -93,7 +93,7 @@ describe.each(TIERS)("a run that lost its lease, %s", (tier) => {
     expect(await progressIfRunning(bench.store, [{ ...row, token: lost }])).toEqual(new Set());
     expect((await bench.hf.jobs.get(id))?.progress).toBeNull();
     expect(await progressIfRunning(bench.store, [{ ...row, token: held }])).toEqual(new Set([id]));
-    await settleClaim(bench.store, held, [id], null, LEASE_MS);
+    await settleClaim(bench.store, { token: held, leaseMs: LEASE_MS }, [id], null, true);
   });
 
   test("hears from its next beat that it is lost; the other's is renewed", async () => {
@@ -106,7 +106,7 @@ describe.each(TIERS)("a run that lost its lease, %s", (tier) => {
         [held, "renewed"],
       ]),
     );
-    await settleClaim(bench.store, held, [id], null, LEASE_MS);
+    await settleClaim(bench.store, { token: held, leaseMs: LEASE_MS }, [id], null, true);
   });
 
   test("cannot let the next of its group in", async () => {

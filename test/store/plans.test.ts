@@ -9,6 +9,8 @@ import { purgeEarly, purgeKeys } from "#src/store/janitor/purge.js";
 import { beatIfHeld } from "#src/store/jobs/beat.js";
 import { cancelIfOpen } from "#src/store/jobs/cancel.js";
 import { claimIds, claimLane, claimLanes, claimSuspect, type LanePosition } from "#src/store/jobs/claim.js";
+import { claimLight } from "#src/store/jobs/claim-light.js";
+import { markTokens } from "#src/store/jobs/mark.js";
 import { findExisting, insertJobs } from "#src/store/jobs/insert.js";
 import { lookAhead, lookBack } from "#src/store/jobs/look.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
@@ -139,6 +141,13 @@ async function claimed(store: Store, limit: number): Promise<{ token: string; id
   return { token: held.token, ids: jobs.map(({ id }) => id) };
 }
 
+async function claimedLightly(store: Store, limit: number): Promise<{ token: string; ids: string[] }> {
+  const held = holder(KINDS[1]);
+  const kind = { leaseMs: 30_000, attempts: 5, queue: "default" };
+  const jobs = await claimLight(store, held, lanesOf(KINDS[1])[0]!, kind, limit);
+  return { token: held.token, ids: jobs.map(({ id }) => id) };
+}
+
 type Verb = [name: string, most: number, run: (store: Store) => Promise<unknown>];
 
 const AT_ONCE = 100;
@@ -224,7 +233,32 @@ const VERBS: Verb[] = [
     20 * AT_ONCE,
     async (store) => {
       const { token, ids } = await claimed(store, AT_ONCE);
-      if (ids.length > 0) await settleClaim(store, token, ids, 604_800_000, 30_000);
+      if (ids.length > 0) await settleClaim(store, { token, leaseMs: 30_000 }, ids, 604_800_000, true);
+    },
+  ],
+  [
+    "a light claim and its settle",
+    20 * AT_ONCE,
+    async (store) => {
+      const { token, ids } = await claimedLightly(store, AT_ONCE);
+      if (ids.length > 0) await settleClaim(store, { token, leaseMs: 30_000 }, ids, 604_800_000, true);
+    },
+  ],
+  [
+    "a light claim beside others",
+    40 * AT_ONCE,
+    async (store) => {
+      await claimedLightly(store, AT_ONCE);
+      await claimedLightly(store, AT_ONCE);
+      await lookBack(store, lanesOf(KINDS[1]), 64);
+    },
+  ],
+  [
+    "marking a light claim",
+    30 * AT_ONCE,
+    async (store) => {
+      const { token } = await claimedLightly(store, AT_ONCE);
+      await markTokens(store, [token]);
     },
   ],
   [

@@ -41,6 +41,17 @@ const RULES: Record<string, string> = {
     where cardinality(job_ids) = 0 or not cancel_ids <@ job_ids
       or cardinality(job_ids) <> (select count(distinct id) from unnest(job_ids) as u (id))`,
 
+  "what a light lease names waits in its lane and is plain, or is gone": `
+    select l.token, j.id, j.state, j.hold, j.group_key, j.coalesce_key from :schema.leases l
+    cross join lateral unnest(l.job_ids) as u (id) join :schema.jobs j on j.id = u.id
+    where l.light and (j.state <> 'pending' or j.hold <> 0 or j.group_key is not null or j.coalesce_key is not null
+      or j.kind <> l.kind or j.rank <> l.rank)`,
+
+  "a job is under one lease at most": `
+    select u.id, count(*) from :schema.leases l cross join lateral unnest(l.job_ids) as u (id)
+    join :schema.jobs j on j.id = u.id and (l.light or (j.state = 'running' and j.token = l.token))
+    group by u.id having count(*) > 1`,
+
   "a suspect that has the process to itself is alone under its lease": `
     select token, job_ids from :schema.leases where alone and cardinality(job_ids) <> 1`,
 
@@ -119,7 +130,10 @@ const RULES: Record<string, string> = {
 };
 
 const IDLE_RULES: Record<string, string> = {
-  "nothing runs": `select id, kind, token from :schema.jobs where state = 'running'`,
+  "nothing runs": `select id, kind, token from :schema.jobs where state = 'running'
+    union all
+    select j.id, j.kind, l.token from :schema.leases l cross join lateral unnest(l.job_ids) as u (id)
+    join :schema.jobs j on j.id = u.id where l.light`,
   "nothing waits to be buried or cancelled": `select id, kind, hold from :schema.jobs where hold = 4`,
 };
 

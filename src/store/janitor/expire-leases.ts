@@ -9,6 +9,7 @@ import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMillis, routine, sql, type Statement, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
+import { MARK } from "../jobs/mark.ts";
 import { databaseNow } from "../stats/database-clock.ts";
 
 export const CRASH_LIMIT = 3;
@@ -23,13 +24,16 @@ const EXPIRE = routine({
   name: "expire_leases",
   takes: ["integer", "boolean", "bigint", "uuid[]", "timestamptz"],
   gives: "id uuid, kind text, hold smallint",
+  first: `if exists (select 1 from :schema.leases l where l.light and l.expires_at < :schema.clock()) then
+  ${MARK("l.expires_at < :schema.clock()", "limit 20 for update of l skip locked")};
+end if;`,
   body: `with due as materialized (
   select l.token, l.lease_ms, l.job_ids,
     -- It ran out before Postgres came up: nobody could have renewed it, so nobody is suspected.
     not $2::boolean and l.expires_at < pg_postmaster_start_time() as unheard,
     l.alone and ($2::boolean or l.expires_at >= pg_postmaster_start_time()) as counts
   from :schema.leases l
-  where l.expires_at < :schema.clock() and l.worker_id <> all ($4)
+  where l.expires_at < :schema.clock() and not l.light and l.worker_id <> all ($4)
     and ($2::boolean or (l.lease_ms < $3::bigint
       and :schema.clock() < $5 + greatest(l.lease_ms / 3, 1000) * interval '1 millisecond'
       and pg_postmaster_start_time() + l.lease_ms * interval '1 millisecond' < :schema.clock()))

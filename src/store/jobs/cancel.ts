@@ -3,6 +3,7 @@
 import { sql, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR, lockGroups } from "./settle.ts";
 import { groupsOf } from "./groups-of.ts";
+import { markJobs } from "./mark.ts";
 
 export interface Cancelled {
   id: string;
@@ -40,6 +41,7 @@ where l.token = any($1::bigint[]) and l.job_ids && $2::uuid[]`;
 
 export async function cancelIfOpen(store: Store, ids: readonly string[], keepMs: number | null): Promise<Cancelled[]> {
   return await store.transaction(async (tx) => {
+    await markJobs(tx, ids);
     await lockGroups(tx, await groupsOf(tx, ids));
     const { rows } = await tx.query<Cancelled>(CANCEL, [ids, keepMs]);
     const asked = rows.filter((row) => row.how === "requested");

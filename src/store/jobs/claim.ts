@@ -6,6 +6,7 @@
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMicros, asMillis, fromMicros, routine, sql, type Statement, type Store } from "../sql.ts";
+import { LANE_LOCK, MARK_FIRST, markTokens } from "./mark.ts";
 
 export interface ClaimedJob {
   id: string;
@@ -39,7 +40,7 @@ export interface LanePosition {
 
 // Without fsync a commit waits for nothing anyway, and the embedded database, which dies with its process, must not
 // forget who was running when it died: a job that kills its process would never be found out.
-const ASYNC_COMMIT = `
+export const ASYNC_COMMIT = `
 if current_setting('fsync') = 'on' then perform set_config('synchronous_commit', 'off', true); end if;`;
 const CLAIMED = `id uuid, kind text, queue text, payload jsonb, attempt integer, max_attempts integer, rank smallint, key text,
   group_key text, last_error jsonb, run_us bigint, lag_ms double precision`;
@@ -80,7 +81,8 @@ const CLAIM_LANE = routine({
   name: "claim_lane",
   takes: [...HOLDER, "text", "smallint", "bigint", "uuid", "integer", "boolean"],
   gives: CLAIMED,
-  first: ASYNC_COMMIT,
+  first: `${ASYNC_COMMIT}
+${MARK_FIRST(`select ${LANE_LOCK("$4", "$5")}`, "l.kind = $4 and l.rank = $5")}`,
   body: claimLaneBody("for update of j skip locked"),
   instead: {
     when: `$9 and pg_try_advisory_xact_lock(hashtextextended($4, $5))`,
@@ -95,7 +97,11 @@ const CLAIM_LANES = routine({
   name: "claim_lanes",
   takes: [...HOLDER, "text", "integer", "integer"],
   gives: CLAIMED,
-  first: ASYNC_COMMIT,
+  first: `${ASYNC_COMMIT}
+${MARK_FIRST(
+  `select ${LANE_LOCK("l.kind", "l.rank")} from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint)`,
+  "l.kind in (select x.kind from jsonb_to_recordset($4::jsonb) as x (kind text))",
+)}`,
   body: `with best as materialized (
   select c.ctid from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
     cross join lateral (
@@ -118,7 +124,11 @@ const CLAIM_IDS = routine({
   name: "claim_ids",
   takes: [...HOLDER, "uuid[]", "text[]", "integer"],
   gives: CLAIMED,
-  first: ASYNC_COMMIT,
+  first: `${ASYNC_COMMIT}
+${MARK_FIRST(
+  `select distinct ${LANE_LOCK("j.kind", "j.rank")} from :schema.jobs j where j.id = any($4)`,
+  "l.job_ids && $4::uuid[]",
+)}`,
   body: `with picked as materialized (
   select j.ctid from :schema.jobs j
   where j.id = any($4::uuid[]) and j.kind = any($5::text[]) and j.hold = 0 and j.state = 'pending'
@@ -202,6 +212,7 @@ export async function claimSuspect(
 
 /** What a claim took whose reply was lost. */
 export async function claimedByToken(store: Store, token: string): Promise<ClaimedJob[]> {
+  await markTokens(store, [token]);
   return (await store.query<ClaimedJob>(CLAIMED_BY_TOKEN, [token])).rows;
 }
 

@@ -3,7 +3,7 @@
 import type { Job } from "../../job/job.ts";
 import type { JobState } from "../../job/states.ts";
 import { sql, type Store } from "../sql.ts";
-import { HISTORY_COLUMNS, type JobRow, LIVE_COLUMNS, toJob } from "./rows.ts";
+import { HISTORY_COLUMNS, type JobRow, LIVE_COLUMNS, LIVE_JOBS, LIVE_STATE, toJob } from "./rows.ts";
 
 export interface ListFilter {
   states: readonly JobState[];
@@ -14,17 +14,19 @@ export interface ListFilter {
   limit: number;
 }
 
-const MATCHES = `state = any($1::text[]:: :schema.job_state[]) and ($2::text is null or kind = $2)
+const MATCHES = (
+  state: string,
+): string => `${state} = any($1::text[]:: :schema.job_state[]) and ($2::text is null or kind = $2)
   and ($3::text is null or queue = $3) and ($4::uuid is null or id < $4)`;
 
 const LIST = sql`
-(select ${LIVE_COLUMNS} from :schema.jobs where ${MATCHES} order by id desc limit $5)
+(select ${LIVE_COLUMNS} from ${LIVE_JOBS} where ${MATCHES(LIVE_STATE)} order by id desc limit $5)
 union all
-(select ${HISTORY_COLUMNS} from :schema.job_history where ${MATCHES} order by id desc limit $5)
+(select ${HISTORY_COLUMNS} from :schema.job_history where ${MATCHES("state")} order by id desc limit $5)
 order by id desc limit $5`;
 
 const LIST_LIVE = sql`
-select ${LIVE_COLUMNS} from :schema.jobs where ${MATCHES} order by id desc limit $5`;
+select ${LIVE_COLUMNS} from ${LIVE_JOBS} where ${MATCHES(LIVE_STATE)} order by id desc limit $5`;
 
 const HISTORY_STATES: readonly JobState[] = ["done", "cancelled"];
 

@@ -5,6 +5,7 @@
 // release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
 import { asMicros, asMillis, fromMicros, routine, type Statement, type Store } from "../sql.ts";
 import type { LanePosition } from "./claim.ts";
+import { LIGHT_IDS } from "./mark.ts";
 
 export interface Sight {
   what: "lane" | "new" | "suspect";
@@ -39,7 +40,7 @@ select 'lane' as what, l.kind, l.rank, j.id, ${asMicros("j.run_at")} as run_us, 
 from lanes l cross join lateral (
   select j.id, j.run_at from :schema.jobs j
   where j.hold = 0 and j.kind = l.kind and j.rank = l.rank
-    and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
+    and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit 1
 ) j
 union all
@@ -65,7 +66,7 @@ const LOOK_BACK = routine({
 cross join lateral (
   select j.id, j.rank, j.run_at from :schema.jobs j
   where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
-    and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
+    and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit $2
 ) j
 order by j.rank, j.run_at, j.id limit $2`,

@@ -1,10 +1,18 @@
 // Reads one job, live or finished, and its failed attempts.
 import type { FailedAttempt, Job } from "../../job/job.ts";
 import { sql, type Store } from "../sql.ts";
-import { type AttemptRow, HISTORY_COLUMNS, type JobRow, LIVE_COLUMNS, toFailedAttempt, toJob } from "./rows.ts";
+import {
+  type AttemptRow,
+  HISTORY_COLUMNS,
+  type JobRow,
+  LIVE_COLUMNS,
+  LIVE_JOBS,
+  toFailedAttempt,
+  toJob,
+} from "./rows.ts";
 
 const READ = sql`
-select ${LIVE_COLUMNS} from :schema.jobs where id = $1::uuid
+select ${LIVE_COLUMNS} from ${LIVE_JOBS} where id = $1::uuid
 union all
 (select ${HISTORY_COLUMNS} from :schema.job_history where id = $1::uuid order by finished_at desc limit 1)
 limit 1`;

@@ -26,10 +26,17 @@ export interface JobRow {
   cancel_requested_at: Date | null;
 }
 
+/** Live jobs as they are: one that a light lease names runs, whatever its row says. */
+export const LIVE_JOBS = `(select j.*, l.claimed_at from :schema.jobs j left join (
+  select unnest(l.job_ids) as id, l.claimed_at from :schema.leases l where l.light) l on l.id = j.id) as j`;
+export const LIVE_STATE = `case when claimed_at is null then state else 'running' end`;
+
 /** The same columns from both tables, in one order. */
-export const LIVE_COLUMNS = `id, kind, queue, state, payload, null::jsonb as result, rank, attempt, max_attempts,
-  claim_count, key, group_key, coalesce_key, progress, last_error, created_at, run_at, started_at,
-  null::timestamptz as finished_at, cancel_requested_at`;
+export const LIVE_COLUMNS = `id, kind, queue, ${LIVE_STATE} as state, payload, null::jsonb as result, rank,
+  attempt + (claimed_at is not null)::integer as attempt, max_attempts,
+  claim_count + (claimed_at is not null)::integer as claim_count, key, group_key, coalesce_key, progress, last_error,
+  created_at, run_at, coalesce(claimed_at, started_at) as started_at, null::timestamptz as finished_at,
+  cancel_requested_at`;
 export const HISTORY_COLUMNS = `id, kind, queue, state, payload, result, rank, attempt, max_attempts,
   claim_count, key, group_key, coalesce_key, progress, last_error, created_at, run_at, started_at,
   finished_at, null::timestamptz as cancel_requested_at`;

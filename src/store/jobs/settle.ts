@@ -69,27 +69,38 @@ from gone
 returning id`,
 });
 
-// The same for runs of one claim that left no result: one token, one index scan for all ids.
-const SETTLE_CLAIM = routine({
-  name: "settle_claim",
-  takes: ["uuid[]", "bigint", "bigint", "integer"],
-  gives: "count",
-  first: LOCK_TIMEOUT,
-  body: `with gone as (
+// The same for runs of one claim that left no result: one token, one index scan for all ids. `light`: the claim has not
+// marked the rows, and cannot while we hold its lease's row.
+const settleClaimBody = (light: boolean): string => `with gone as (
   delete from :schema.jobs j
-  where j.id = any($1::uuid[]) and j.token = $2::bigint and j.state = 'running' and j.rerun is null and j.group_key is null
-  returning j.id, j.created_at, j.run_at, j.started_at, j.token, j.attempt, j.max_attempts, j.claim_count, j.rank,
+  where j.id = any($1::uuid[]) and ${light ? "j.state = 'pending'" : "j.token = $2::bigint and j.state = 'running'"}
+    and j.rerun is null and j.group_key is null
+  returning j.id, j.created_at, j.run_at, j.started_at, j.attempt, j.max_attempts, j.claim_count, j.rank,
     j.kind, j.queue, j.payload, j.key, j.coalesce_key, j.progress, j.headers
 ),
 released as (
-  delete from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4
+  delete from :schema.leases l where $5 and l.token = $2::bigint and l.lease_ms = $4
     and (select count(*) from gone) = cardinality($1::uuid[])
 )
 insert into ${HISTORY_TARGET}
-select id, :schema.clock(), created_at, run_at, started_at, ${PURGE_AT("$3::bigint")}, token,
-  attempt, max_attempts, claim_count, rank, 'done', kind, queue, payload, null, key, coalesce_key, null,
-  null, progress, headers
-from gone`,
+select id, :schema.clock(), created_at, run_at,
+  ${light ? "(select l.claimed_at from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4)" : "started_at"},
+  ${PURGE_AT("$3::bigint")}, $2::bigint,
+  ${light ? "attempt + 1, max_attempts, claim_count + 1" : "attempt, max_attempts, claim_count"}, rank, 'done', kind, queue,
+  payload, null, key, coalesce_key, null, null, progress, headers
+from gone`;
+
+const SETTLE_CLAIM = routine({
+  name: "settle_claim",
+  takes: ["uuid[]", "bigint", "bigint", "integer", "boolean"],
+  gives: "count",
+  first: LOCK_TIMEOUT,
+  body: settleClaimBody(false),
+  instead: {
+    when: `exists (select 1 from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4 and l.light for share of l)`,
+    first: "",
+    body: settleClaimBody(true),
+  },
 });
 
 /** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
@@ -243,17 +254,16 @@ export async function settleDone(
   return new Set(rows.map((row) => row.id));
 }
 
-/**
- * For runs that share their claim's token. True: all of them are done now. `finishedLeaseMs`: their lease ends with them.
- */
+/** For runs that share their claim's lease. True: all of them are done now. `isLast`: the lease ends with them. */
 export async function settleClaim(
   store: Store,
-  token: string,
+  lease: LeaseId,
   ids: readonly string[],
   keepMs: number | null,
-  finishedLeaseMs: number | null,
+  isLast: boolean,
 ): Promise<boolean> {
-  const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, [ids, token, keepMs, finishedLeaseMs]);
+  const values = [ids, lease.token, keepMs, lease.leaseMs, isLast];
+  const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, values);
   return Number(rows[0]!.count) === ids.length;
 }
 

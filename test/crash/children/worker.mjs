@@ -12,6 +12,7 @@
 //   stubborn    does not listen to its signal
 //   spin        blocks the event loop for so many milliseconds
 //   trace       "start", "failed" and "end" go to the table `trace`
+//   mute        says nothing and returns nothing
 //   progress    reports progress under the worker's name before it returns
 import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -61,6 +62,7 @@ const work = defineJob("work", {
       trace: isTraced,
       progress,
     } = job.payload;
+    if (job.payload.mute) return ms > 0 ? sleep(ms).then(() => undefined) : undefined;
     const { signal } = job;
     signal.addEventListener("abort", () =>
       say("aborted", { n, job: job.id, token: job.token, why: signal.reason?.why }),
