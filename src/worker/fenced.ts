@@ -68,6 +68,9 @@ export async function fenced<T>(
       const sentAt = clockMs();
       if ((renew || sentAt - began > run.leaseMs / 3) && (await renewInside(txStore, heldRun(run)))) renewedAt = sentAt;
       return value;
+    } catch (error) {
+      run.completedAs = undefined;
+      throw error;
     } finally {
       here.isOpen = false;
     }
@@ -98,7 +101,8 @@ export async function completeIn(store: Store, run: Run, tx: Queryable, result: 
   const { keepDoneMs: keepMs } = run.kind;
   const { id, group_key: group } = run.job;
   const ended = { id, token: run.token, result: json, keepMs, outcome: "done" as const, delayMs: 0, group };
-  if (!(await completeInside(store.on(tx), ended))) throw leaseLost(run);
+  run.completedAs = await completeInside(store.on(tx), ended);
+  if (!run.completedAs) throw leaseLost(run);
 }
 
 export function checkNoteName(what: string, name: unknown): string {

@@ -4,6 +4,7 @@ import { type AbortCause, JobAborted } from "../job/handler.ts";
 import type { Outcome } from "../job/outcome.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
 import type { LeaseId } from "../store/jobs/beat.ts";
+import type { Verdict } from "../store/jobs/settle.ts";
 
 /** A lease this process holds, with the runs under it. */
 export interface HeldLease extends LeaseId {
@@ -33,6 +34,8 @@ export interface Run {
   aborted: AbortCause | undefined;
   /** Set once: from then on nothing else may be decided about the run. */
   outcome: Outcome | undefined;
+  /** What the handler's own transaction made of the job, if that has committed. */
+  completedAs: Verdict | undefined;
   /** The outcome's result as JSON text. */
   result: string | undefined;
   /** It counts against the worker's concurrency. */
@@ -62,6 +65,7 @@ export function makeRun({ job, kind, token, alone, now }: RunInput): Run {
     lease: undefined,
     aborted: undefined,
     outcome: undefined,
+    completedAs: undefined,
     result: undefined,
     hasSlot: true,
     controller: undefined,

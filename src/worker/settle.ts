@@ -18,6 +18,7 @@ import {
   settleDone,
   settleRuns,
   type Verdict,
+  type WhyNot,
   whyNotSettled,
 } from "../store/jobs/settle.ts";
 import type { Store } from "../store/sql.ts";
@@ -193,8 +194,7 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
     for (const entry of open) {
       const why = reasons?.get(entry.id) ?? "locked";
       if (why === "locked") continue;
-      // Otherwise an earlier request of ours did it, and its reply was lost.
-      settled.set(entry.id, why === "lost" ? LOST : { verdict: why === "back" ? entry.outcome : why });
+      settled.set(entry.id, whatBecameOf(entry, why));
     }
     return settled;
   }
@@ -287,6 +287,15 @@ function byClaim(runs: readonly Run[]): { claims: Run[][]; mixed: Run[] } {
     }
   }
   return { claims, mixed };
+}
+
+/** Not by this request: by one of ours whose reply was lost, by the handler's own transaction, or by somebody else. */
+function whatBecameOf({ run, outcome }: Entry, why: Exclude<WhyNot, "locked">): Settled {
+  if (why !== "lost" && why !== "back") return { verdict: why };
+  // After its completion it may have come back, and be claimed again: that is no lost lease.
+  if (run.completedAs) return { verdict: run.completedAs };
+  if (why === "lost") return LOST;
+  return { verdict: outcome === "done" ? "again" : outcome };
 }
 
 function toDoneRun(run: Run): DoneRun {

@@ -5,6 +5,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "pg";
 import { defineJob } from "#src/job/define-job.js";
+import type { JobContext } from "#src/job/handler.js";
 import { openTest, type TestHoldfast } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { assertSound } from "../support/assert-sound.ts";
@@ -193,22 +194,18 @@ describe("an answer is lost (server)", () => {
     expect(await bench.hf.jobs.attempts(id)).toEqual([]);
   });
 
-  test("beats that cannot get through do not end a run whose chunks can", async () => {
+  test.each([
+    ["chunks", (job: JobContext) => saveSlowly(job)],
+    ["transactions", (job: JobContext) => writeSlowly(job)],
+  ])("beats that cannot get through do not end a run whose %s can", async (_, work) => {
     const lost: string[] = [];
-    hf.on("lease.lost", ({ jobId }) => void lost.push(jobId));
+    const stopHearing = hf.on("lease.lost", ({ jobId }) => void lost.push(jobId));
     // From both sides: the heartbeat thread's, and those that the main thread sends until the thread is there.
     proxy.onData(({ direction, data }) => (direction === "to-server" && data.includes(".beat_") ? "cut" : "pass"));
     const kind = makeKind<null>({
       lease: "1500ms",
       async run(job) {
-        for await (const chunk of job.chunks(
-          "embed",
-          Array.from({ length: 12 }, (_, item) => item),
-          { size: 1 },
-        )) {
-          await sleep(300);
-          await chunk.save();
-        }
+        await work(job);
         return job.signal.aborted;
       },
     });
@@ -216,6 +213,20 @@ describe("an answer is lost (server)", () => {
     const worker = await hf.work([kind]);
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", claimCount: 1, result: false });
     await worker.stop();
+    stopHearing();
     expect(lost).toEqual([]);
   });
+
+  async function saveSlowly(job: JobContext): Promise<void> {
+    const items = Array.from({ length: 12 }, (_, item) => item);
+    for await (const chunk of job.chunks("embed", items, { size: 1 })) {
+      await sleep(300);
+      await chunk.save();
+    }
+  }
+
+  /** Each takes more than a third of the lease, and all of them together more than two. */
+  async function writeSlowly(job: JobContext): Promise<void> {
+    for (let n = 0; n < 5; n += 1) await job.transaction(() => sleep(700));
+  }
 });

@@ -112,3 +112,28 @@ test("where nobody else could take over, our own clock ends nothing", async () =
   keeper!.onBeat([{ token: TOKEN, lease_ms: 500, state: "lost", cancel_ids: [] }], clockMs());
   expect(lost).toEqual([run]);
 });
+
+test.each([
+  ["its row went with the settle", ["row-gone", "row-gone"], false],
+  ["its row is still there", ["row-gone", "settled"], true],
+  ["a run was left behind: the row must run out", ["left-behind", "settled"], false],
+] as const)("a lease has no more beats once its last run is over; %s", (_, [first, last], removeRow) => {
+  const told: unknown[] = [];
+  keeper = makeLeaseKeeper({
+    isOnlyProcess: false,
+    onLost: () => expect.unreachable(),
+    makeBeater: () => ({
+      hold: ({ token, leaseMs }) => void told.push({ hold: token, leaseMs }),
+      drop: ({ token }, isRemoved) => void told.push({ drop: token, isRemoved }),
+      stop: () => Promise.resolve(),
+    }),
+  });
+  keeper.start();
+  const runs = [runOf("3s"), runOf("3s")] as const;
+  keeper.hold(runs, clockMs());
+  keeper.drop(runs[0], first);
+  expect(told).toEqual([{ hold: TOKEN, leaseMs: 3_000 }]);
+  keeper.drop(runs[1], last);
+  keeper.drop(runs[1], last);
+  expect(told.slice(1)).toEqual([{ drop: TOKEN, isRemoved: removeRow }]);
+});

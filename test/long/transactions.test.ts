@@ -306,6 +306,24 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       done.stop();
     });
 
+    test("an edit that came during the run: it runs again at once, and is done after that, not before", async () => {
+      const told: string[] = [];
+      const stops = (["job.again", "job.done", "lease.lost"] as const).map((name) =>
+        bench.hf.on(name, ({ kind: of }) => void (of === kind.kind && told.push(name))),
+      );
+      const kind = makeKind<string>({
+        async run(job) {
+          if (job.payload === "first") await bench.hf.enqueue(kind, "edited", { coalesce: "page" });
+          await job.transaction((tx) => job.complete(tx, job.payload));
+        },
+      });
+      const { id } = await bench.hf.enqueue(kind, "first", { coalesce: "page" });
+      expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
+      expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", result: "edited", claimCount: 2 });
+      expect(told).toEqual(["job.again", "job.done"]);
+      for (const stop of stops) stop();
+    });
+
     test("a handler that throws after it has completed the job: it is done, and nothing is charged", async () => {
       const kind = makeKind<null>({
         async run(job) {
