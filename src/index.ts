@@ -1,9 +1,23 @@
 // The front door: re-exports only.
 export { open } from "./open.ts";
 export { defineConfig, type HoldfastConfig } from "./cli/config.ts";
+export {
+  defineApp,
+  type App,
+  type AppAuth,
+  type AppCommand,
+  type AppCommandContext,
+  type AppOptions,
+  type AppPage,
+  type AppRequest,
+  type AppRoute,
+  type AppStart,
+} from "./apps/define-app.ts";
+export { prepareApps, startApps, type StartAppsOptions } from "./apps/start-apps.ts";
 export type { Holdfast } from "./client/client.ts";
 export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";
+export type { Sql, SqlTransaction } from "./client/sql.ts";
 export type { NewToken, Tokens } from "./client/tokens.ts";
 export type { Workers } from "./client/workers.ts";
 export { fromDrizzle } from "./db/caller-transaction.ts";
@@ -19,8 +33,10 @@ export { Fatal, Gone, RetryAfter, Snooze, type ErrorRecord } from "./job/outcome
 export type { Backoff } from "./job/retry-policy.ts";
 export { statusOf, type JobState, type JobStatus } from "./job/states.ts";
 export type { HoldfastEvents } from "./metrics/events.ts";
+export type { AppMigration } from "./migrate/app-migrations.ts";
 export type { Logger, OpenOptions, WorkOptions } from "./options.ts";
 export type { Duration } from "./shared/duration.ts";
+export type { Caller } from "./shared/caller.ts";
 export type { Role } from "./shared/roles.ts";
 export type { AccessToken } from "./store/tokens/rows.ts";
 export type { Lease, WorkerInfo, WorkerList } from "./store/workers/list.ts";

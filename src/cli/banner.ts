@@ -17,17 +17,19 @@ export interface BannerInput {
   command: string;
   version: string;
   settings: Settings;
+  /** With those of the apps. */
+  kinds: readonly string[];
   server: HttpServer | undefined;
   log: Log;
   write: (text: string) => void;
 }
 
-export function sayReady({ command, version, settings, server, log, write }: BannerInput): void {
-  const kinds = settings.jobs.value.map((job) => job.kind);
+export function sayReady({ command, version, settings, kinds, server, log, write }: BannerInput): void {
+  const apps = settings.apps.value.map((app) => app.name);
   const tier = tierOf(settings);
   const data = dataOf(settings);
   const promise = PROMISES[tier];
-  const tries = server ? waysToEnqueue(settings, server) : [];
+  const tries = server ? waysToEnqueue(settings, kinds, server) : [];
   if (log.format === "json") {
     log.info("Ready", {
       command,
@@ -36,6 +38,7 @@ export function sayReady({ command, version, settings, server, log, write }: Ban
       data,
       promise,
       kinds,
+      apps: apps.length === 0 ? undefined : apps,
       concurrency: settings.concurrency.value,
       url: server?.url,
       try: tries.length === 0 ? undefined : tries,
@@ -53,6 +56,7 @@ export function sayReady({ command, version, settings, server, log, write }: Ban
     "",
     `  Data      ${printable(data)}  (${tier === "server" ? `schema ${settings.schema.value}` : "embedded PostgreSQL"})`,
     `  Promise   ${promise}`,
+    ...(apps.length === 0 ? [] : [`  Apps      ${apps.join(", ")}`]),
     `  Kinds     ${kinds.join(", ")}${samples}`,
     `  Slots     ${settings.concurrency.value}`,
     ...(server ? [`  HTTP      ${server.url}  (${access})`] : []),
@@ -76,8 +80,7 @@ function dataOf(settings: Settings): string {
   return settings.database.value === "memory:" ? "in memory" : maskUrl(settings.database.value ?? "");
 }
 
-function waysToEnqueue(settings: Settings, server: HttpServer): string[] {
-  const kinds = settings.jobs.value.map((job) => job.kind);
+function waysToEnqueue(settings: Settings, kinds: readonly string[], server: HttpServer): string[] {
   const isSample = settings.jobs.source === "samples";
   const kind = isSample ? "sample.hello" : (kinds[0] ?? "my.kind");
   const payload = isSample ? '{"name":"Ada"}' : "{}";

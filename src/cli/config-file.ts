@@ -3,10 +3,8 @@
 import { access, readFile } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { HoldfastError } from "../errors.ts";
-import type { AnyJobKind } from "../job/define-job.ts";
-import { refuseUnknown } from "../shared/refuse-unknown.ts";
-import { CONFIG_KNOWN, type HoldfastConfig } from "./config.ts";
+import { checkConfig } from "./check-config.ts";
+import type { HoldfastConfig } from "./config.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
 
@@ -27,7 +25,7 @@ export async function loadConfig(folder: string, asked?: string): Promise<Loaded
   if (!(await exists(path))) {
     throw new Problem(`The configuration file ${name} is not there.`, "Check the path after --config.", EXIT.usage);
   }
-  return { name, path, config: check(name, await evaluate(name, path)) };
+  return { name, path, config: checkConfig(name, await evaluate(name, path)) };
 }
 
 async function findConfig(folder: string): Promise<string | null> {
@@ -52,10 +50,15 @@ async function evaluate(name: string, path: string): Promise<unknown> {
     return typeof given === "function" ? ((await given()) as unknown) : given;
   } catch (error) {
     // A wrong option in a defineJob() of theirs says by itself what to do.
-    const hint = error instanceof HoldfastError ? error.hint : whereOf(error, path);
+    const hint = hintOf(error) ?? whereOf(error, path);
     const why = error instanceof Error ? error.message : String(error);
     throw new Problem(`${name} cannot be loaded: ${why}`, hint, EXIT.usage, { cause: error });
   }
+}
+
+/** By its shape: an app in a package of its own may have brought another copy of Holdfast along. */
+function hintOf(error: unknown): string | undefined {
+  return error instanceof Error && "hint" in error && typeof error.hint === "string" ? error.hint : undefined;
 }
 
 /** "holdfast" and its doors, as the files that this process runs. */
@@ -72,30 +75,6 @@ function whereOf(error: unknown, path: string): string {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const line = stack.split("\n").find((text) => text.includes(path));
   return line ? `It fails ${line.trim()}.` : "Correct the file and start again.";
-}
-
-function check(name: string, config: unknown): HoldfastConfig {
-  const refuse = (what: string, hint: string): Problem => new Problem(`${name} ${what}`, hint, EXIT.usage);
-  if (config === null || typeof config !== "object" || Array.isArray(config)) {
-    throw refuse("does not export a configuration.", "Write export default defineConfig({ jobs: [myJob] }).");
-  }
-  refuseUnknown(name, config, CONFIG_KNOWN);
-  const jobs: unknown = "jobs" in config ? config.jobs : undefined;
-  if (jobs === undefined) return config;
-  if (!Array.isArray(jobs)) throw refuse("has jobs that are not a list.", "Write jobs: [myJob, anotherJob].");
-  const names: string[] = [];
-  for (const [index, job] of jobs.entries()) {
-    if (!isKind(job)) {
-      throw refuse(`has no job kind at jobs[${index}].`, "Put there what defineJob() returned.");
-    }
-    if (names.includes(job.kind)) throw refuse(`lists the kind "${job.kind}" twice.`, "List each kind once.");
-    names.push(job.kind);
-  }
-  return config;
-}
-
-function isKind(job: unknown): job is AnyJobKind {
-  return job !== null && typeof job === "object" && "kind" in job && "run" in job && "retryPolicy" in job;
 }
 
 async function exists(path: string): Promise<boolean> {

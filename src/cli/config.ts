@@ -1,7 +1,10 @@
 // The shape of holdfast.config.ts. defineConfig() gives it types and changes nothing.
+import type { App } from "../apps/define-app.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 
 export interface HoldfastConfig {
+  /** The apps that `holdfast dev` and `start` run: what defineApp() returned. */
+  apps?: readonly App[];
   /** The kinds that `holdfast dev`, `start` and `worker` run. */
   jobs?: readonly AnyJobKind[];
   /** How many jobs run at once. */
@@ -24,6 +27,7 @@ export function defineConfig<Source extends ConfigSource>(config: Source): Sourc
 }
 
 export const CONFIG_KNOWN = [
+  "apps",
   "jobs",
   "concurrency",
   "database",

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The command line: finds the command, runs it, ends with its exit code. Nothing else happens here.
 import { Command, CommanderError } from "commander";
+import { addAppCommands } from "./app-commands.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDev } from "./commands/dev.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
@@ -29,6 +30,10 @@ async function main(args: readonly string[]): Promise<void> {
   for (const add of [addDev, addStart, addWorker, addMigrate, addEnqueue, addJobs, addToken, addConfig]) add(program);
   if (args.length === 0) return program.outputHelp();
   try {
+    const [first = ""] = args;
+    const isOwn =
+      first.startsWith("-") || first === "help" || program.commands.some((command) => command.name() === first);
+    if (!isOwn) await addAppCommands(program);
     await program.parseAsync([...args], { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) {

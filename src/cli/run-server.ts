@@ -1,15 +1,17 @@
 // dev, start and worker: open the database, serve HTTP, run the worker, and come down cleanly.
 //
-// Up:   database → port → worker. What fails takes down what was up before it, so that nothing is left behind.
-// Down: the worker first (it waits for its jobs while HTTP still answers), then the port, then the database.
+// Up:   database → apps' tables → port → worker → apps. What fails takes down what was up before it, so that nothing is left behind.
+// Down: the apps, then the worker (it waits for its jobs while HTTP still answers), then the port, then the database.
 // An error that nobody caught ends the process: its jobs are left as after a crash, so that they run again at once and
 // one that keeps killing its process is found out.
 import { existsSync } from "node:fs";
 import { hostname } from "node:os";
+import { prepareApps, startApps } from "../apps/start-apps.ts";
 import type { Holdfast } from "../client/client.ts";
 import { addressOf, checkPlace, refuseOpenDoor } from "../http/address.ts";
 import { PortUnavailable } from "../http/port-unavailable.ts";
 import { type HttpServer, serve } from "../http/serve.ts";
+import type { AnyJobKind } from "../job/define-job.ts";
 import { open } from "../open.ts";
 import type { Duration } from "../shared/duration.ts";
 import { sleep } from "../shared/sleep.ts";
@@ -31,6 +33,8 @@ export interface RunServerInput {
 
 interface Running {
   hf?: Holdfast;
+  kinds?: string[];
+  stopApps?: () => Promise<void>;
   server?: HttpServer;
   worker?: Worker;
 }
@@ -51,7 +55,8 @@ export async function runServer({ command, settings, log }: RunServerInput): Pro
     throw error;
   }
   if (!signals.received) {
-    sayReady({ command, version: version(), settings, server: running.server, log, write: toStderr });
+    const { kinds = [], server } = running;
+    sayReady({ command, version: version(), settings, kinds, server, log, write: toStderr });
   }
   const signal = await signals.first;
   sayWaiting(signal, settings.grace.value, running.worker, log);
@@ -67,7 +72,6 @@ async function start(
   running: Running,
   signals: Signals,
 ): Promise<void> {
-  const kinds = settings.jobs.value;
   const folder = embeddedFolder(settings);
   if (command !== "worker") await checkAddress(settings, folder);
   // The first start takes some seconds, and silence would look like a hang.
@@ -79,11 +83,15 @@ async function start(
     log: calmTrouble(log),
   });
   running.hf = hf;
+  const apps = settings.apps.value;
+  const kinds = [...settings.jobs.value, ...(await prepareApps(hf, apps, settings.jobs.value))];
+  running.kinds = kinds.map(({ kind }) => kind);
   reportJobs(hf, log, command === "dev" ? "info" : "debug");
   if (command !== "worker") {
     running.server = await serve({
       hf,
       kinds,
+      apps,
       host: settings.host.value,
       port: settings.port.value,
       token: settings.token.value,
@@ -93,6 +101,18 @@ async function start(
     });
   }
   if (signals.received) return;
+  if (kinds.length === 0) await hf.janitor.start();
+  else await work(settings, kinds, hf, log, running);
+  running.stopApps = await startApps(hf, apps, { mode: command, log });
+}
+
+async function work(
+  settings: Settings,
+  kinds: readonly AnyJobKind[],
+  hf: Holdfast,
+  log: Log,
+  running: Running,
+): Promise<void> {
   running.worker = await hf.work(kinds, {
     concurrency: settings.concurrency.value,
     grace: settings.grace.value,
@@ -114,7 +134,8 @@ async function checkAddress({ host, port, token }: Settings, folder: string | un
   }
 }
 
-async function stop({ worker, server, hf }: Running): Promise<void> {
+async function stop({ stopApps, worker, server, hf }: Running): Promise<void> {
+  await stopApps?.();
   await worker?.stop();
   await server?.close();
   await hf?.close();

@@ -1,5 +1,6 @@
 // What a server process runs with, each value with its source. A flag wins over the environment, the environment over
 // the configuration file, the file over the default.
+import type { App } from "../apps/define-app.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import { OPEN_DEFAULTS, WORK_DEFAULTS } from "../options.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
@@ -32,6 +33,7 @@ export interface Settings {
   /** How long a stop waits for running jobs. */
   grace: Found<Duration>;
   jobs: Found<readonly AnyJobKind[]>;
+  apps: Found<readonly App[]>;
 }
 
 export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig | null): Settings {
@@ -61,7 +63,8 @@ export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig
       checked("concurrency", config.concurrency, toCount) ??
       byDefault(WORK_DEFAULTS.concurrency),
     grace: flag("grace", flags.grace, toDuration) ?? byDefault(WORK_DEFAULTS.grace),
-    jobs: inFile(config.jobs) ?? { value: SAMPLE_JOBS, source: "samples" },
+    jobs: inFile(config.jobs) ?? (config.apps?.length ? byDefault([]) : { value: SAMPLE_JOBS, source: "samples" }),
+    apps: inFile(config.apps) ?? byDefault([]),
   };
 }
 

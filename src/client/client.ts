@@ -17,6 +17,7 @@ import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
 import { type Enqueued, type EnqueueOptions, type EnqueueRow, makeEnqueuer } from "./enqueue.ts";
 import { type Jobs, makeJobs } from "./jobs.ts";
+import { makeSql, type Sql } from "./sql.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
 import { makeWorkers, type Workers } from "./workers.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
@@ -46,6 +47,8 @@ export interface Holdfast extends AsyncDisposable {
   readonly workers: Workers;
   /** Who may call the HTTP API. */
   readonly tokens: Tokens;
+  /** The database, for tables of your own. */
+  readonly sql: Sql;
   /** After a commit of yours that enqueued with `tx`: workers look at once instead of at their next poll. */
   wake(): void;
   on<Name extends keyof HoldfastEvents>(name: Name, listener: Listener<HoldfastEvents[Name]>): () => void;
@@ -137,6 +140,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     janitor,
     workers: makeWorkers(store),
     tokens: makeTokens(store),
+    sql: makeSql(db, options.schema, options.migrate),
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();
       assertKind(kind);

@@ -7,9 +7,9 @@ export const MAX_BODY_BYTES = MAX_PAYLOAD_BYTES;
 const JSON_WITHIN_MS = 30_000;
 const IDLE_MS = 10_000;
 
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   checkType(request.headers.get("content-type"));
-  const text = decode(await readBytes(request));
+  const text = decode(await readBytes(request, maxBytes));
   if (text.trim() === "") throw unreadable("The body is empty.");
   let value: unknown;
   try {
@@ -31,10 +31,10 @@ function checkType(type: string | null): void {
   );
 }
 
-async function readBytes(request: Request): Promise<Uint8Array> {
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of streamBody(request, { maxBytes: MAX_BODY_BYTES, withinMs: JSON_WITHIN_MS })) {
+  for await (const chunk of streamBody(request, { maxBytes, withinMs: JSON_WITHIN_MS })) {
     chunks.push(chunk);
     size += chunk.byteLength;
   }

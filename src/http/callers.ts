@@ -4,19 +4,10 @@
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Tokens } from "../client/tokens.ts";
 import { OptionInvalid } from "../errors.ts";
+import type { Caller } from "../shared/caller.ts";
 import { hasRole, type Role, ROLES } from "../shared/roles.ts";
 import type { AnyContract } from "./contract.ts";
 import { Refusal } from "./errors.ts";
-
-export interface Caller {
-  /** For people: the token's name. */
-  name: string;
-  role: Role;
-  /** It may only see what is for this recipient. */
-  recipient: string | null;
-  /** It may only see what is this owner's. */
-  owner: string | null;
-}
 
 /** For a server that knows its callers by itself: null refuses. */
 export type Authorize = (request: Request) => GivenCaller | null | Promise<GivenCaller | null>;
@@ -63,8 +54,11 @@ export function makeIdentify({ tokens, token, authorize, anonymous }: CallersInp
 }
 
 /** Throws unless this caller may use this route, with these values in its path. */
-export function admit(caller: Caller, contract: AnyContract, params: Record<string, string>): void {
-  const { access, scope } = contract;
+export function admit(
+  caller: Caller,
+  { access, scope }: Pick<AnyContract, "access" | "scope">,
+  params: Record<string, string>,
+): void {
   if (access === "public") return;
   if (caller.recipient !== null && !(scope === "recipient" && params["recipient"] === caller.recipient)) {
     throw forbidden(`This token is for the recipient ${JSON.stringify(caller.recipient)} only.`);

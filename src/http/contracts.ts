@@ -1,8 +1,10 @@
 // Every route of the API. The handler registers exactly these, docs/http.md and the OpenAPI document list exactly these
 // (tests compare), and the CLI takes its types from here. A new route file adds its contracts here.
+import { appContracts } from "./contracts/apps.ts";
 import { documentContracts } from "./contracts/document.ts";
 import { eventContracts } from "./contracts/events.ts";
 import { healthContracts } from "./contracts/health.ts";
+import { janitorContracts } from "./contracts/janitor.ts";
 import { jobContracts } from "./contracts/jobs.ts";
 import { tokenContracts } from "./contracts/tokens.ts";
 import { workerContracts } from "./contracts/workers.ts";
@@ -10,6 +12,8 @@ import { workerContracts } from "./contracts/workers.ts";
 export const CONTRACTS = {
   ...jobContracts,
   ...workerContracts,
+  ...janitorContracts,
+  ...appContracts,
   ...eventContracts,
   ...tokenContracts,
   ...documentContracts,

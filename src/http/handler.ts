@@ -3,22 +3,27 @@
 // It answers every request, with JSON unless a contract says otherwise, and with headers that keep browsers from doing
 // more with it than asked. The order is always the same: host, origin, who is asking, may they, what do they ask.
 import { type Context, Hono } from "hono";
+import type { App } from "../apps/define-app.ts";
 import type { Holdfast } from "../client/client.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
+import type { Caller } from "../shared/caller.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { version } from "../shared/version.ts";
+import { addAppRoutes } from "./app-routes.ts";
 import { readJson } from "./body.ts";
 import { type HostOptions, isLoopback, makeGuards } from "./browsers.ts";
-import { admit, type Authorize, type Caller, type Identify, makeIdentify, NOBODY } from "./callers.ts";
+import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./callers.ts";
 import { type AnyContract, type InputOf, isBytes } from "./contract.ts";
 import type { Contracts } from "./contracts.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
 import { makeEventHub } from "./event-hub.ts";
 import { readBody, readParams, readQuery } from "./read-input.ts";
+import { makeAppListRoutes } from "./routes/apps.ts";
 import { makeDocumentRoutes } from "./routes/document.ts";
 import { makeEventRoutes } from "./routes/events.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
+import { makeJanitorRoutes } from "./routes/janitor.ts";
 import { makeJobRoutes } from "./routes/jobs.ts";
 import type { Answer, Route } from "./routes/route.ts";
 import { makeTokenRoutes } from "./routes/tokens.ts";
@@ -28,6 +33,8 @@ export interface HandlerOptions extends HostOptions {
   hf: Holdfast;
   /** The kinds that may be enqueued over HTTP. */
   kinds: readonly AnyJobKind[];
+  /** Their routes and pages are served too; their kinds are in `kinds` (prepareApps() returns them). */
+  apps?: readonly App[] | undefined;
   /** An admin's token, besides those that hf.tokens made. */
   token?: string | undefined;
   /** Your own way to know who is asking. Where it gives null, the tokens are asked. */
@@ -49,6 +56,7 @@ export interface Handler {
 const KNOWN = [
   "hf",
   "kinds",
+  "apps",
   "token",
   "authorize",
   "anonymous",
@@ -70,7 +78,7 @@ const HEADERS: Readonly<Record<string, string>> = {
 
 export function makeHandler(options: HandlerOptions): Handler {
   refuseUnknown("makeHandler()", options, KNOWN);
-  const { hf, kinds, isStopping = () => false, onError = () => {} } = options;
+  const { hf, kinds, apps = [], isStopping = () => false, onError = () => {} } = options;
   const guards = makeGuards(options);
   const identify = makeIdentify({
     tokens: hf.tokens,
@@ -82,6 +90,8 @@ export function makeHandler(options: HandlerOptions): Handler {
   const routes: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
     ...makeWorkerRoutes(hf),
+    ...makeJanitorRoutes(hf),
+    ...makeAppListRoutes(apps),
     ...makeEventRoutes(hub),
     ...makeTokenRoutes(hf),
     ...makeDocumentRoutes(version()),
@@ -114,6 +124,7 @@ export function makeHandler(options: HandlerOptions): Handler {
       );
     });
   }
+  addAppRoutes({ app, apps, hf, identify, onError });
   app.all("*", async (context) => {
     // Nothing is told about unknown paths either.
     await identify(context.req.raw);

@@ -5,7 +5,8 @@ export { serve, toNodeHandler, type HttpServer, type ServeOptions } from "./serv
 export { openApiDocument } from "./openapi.ts";
 export { CONTRACTS, type Contracts } from "./contracts.ts";
 export type { BodyOf, Contract, InputOf, OutputOf } from "./contract.ts";
-export type { Authorize, Caller, GivenCaller } from "./callers.ts";
+export type { Authorize, GivenCaller } from "./callers.ts";
+export type { Caller } from "../shared/caller.ts";
 export type { ErrorBody } from "./errors.ts";
 export type { JobPage, JobSummary, JobView, NewJobBody } from "./contracts/jobs.ts";
 export type { Health } from "./contracts/health.ts";

@@ -6,6 +6,7 @@ import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import type { Fields } from "./contract.ts";
 
 export function readParams<F extends Fields>(fields: F, params: Record<string, string>): z.output<F> {
+  refuseNul(params);
   return parse(fields, params, "The path");
 }
 
@@ -19,6 +20,7 @@ export function readQuery<F extends Fields>(fields: F, query: URLSearchParams): 
     const hint = twice === "state" ? "Write several states with commas: state=dead,pending." : "Give it once.";
     throw new OptionInvalid(`The query has ${twice} more than once.`, hint);
   }
+  refuseNul(given);
   const filled = Object.entries(given).filter(([, value]) => value !== "");
   return parse(fields, Object.fromEntries(filled), "The query");
 }
@@ -46,6 +48,12 @@ function parse<S extends z.ZodType>(schema: S, value: unknown, where: string): z
   // A number in a URL is a text of digits; quotes around it would only puzzle.
   const isDigits = where !== "The body" && typeof found === "string" && /^-?\d{1,15}$/.test(found);
   throw new OptionInvalid(`${name} is ${isDigits ? found : JSON.stringify(found).slice(0, 100)}.`, message);
+}
+
+/** PostgreSQL's texts cannot hold it, and would say so as a failure of ours. */
+function refuseNul(values: Record<string, string>): void {
+  const found = Object.entries(values).find(([, value]) => value.includes("\0"));
+  if (found) throw new OptionInvalid(`${found[0]} holds a NUL character.`, "Leave it out.");
 }
 
 function isIndexable(value: unknown): value is Record<PropertyKey, unknown> {

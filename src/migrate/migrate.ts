@@ -4,6 +4,7 @@ import { SchemaOutdated, SchemaTooNew } from "../errors.ts";
 import type { Db, Queryable } from "../db/db.ts";
 import { MIGRATIONS, type Migration } from "./migrations.generated.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
+import { splitStatements } from "./split-statements.ts";
 
 /** The SQL that would be run from `fromVersion` on, for people who migrate by hand. */
 export function migrationSql(schema: string, fromVersion = 0): string {
@@ -112,14 +113,6 @@ async function createSchema(tx: Queryable, schema: string): Promise<void> {
 function inSchema(sql: string, schema: string): string {
   const quoted = quoteSchema(schema);
   return sql.replaceAll(":schema", () => quoted);
-}
-
-/** Migrations hold plain statements; a semicolon at a line's end closes one. Function bodies must stay on their line. */
-function splitStatements(sql: string): string[] {
-  return sql
-    .split(/;[ \t]*(?:\n|$)/)
-    .map((statement) => statement.trim())
-    .filter((statement) => statement.replaceAll(/--[^\n]*/g, "").trim() !== "");
 }
 
 const recordAsText = (migration: Migration, schema: string): string =>

@@ -36,5 +36,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "005_light_leases",
     "breaking": false,
     "sql": "-- Light leases: a claim that takes many short jobs writes only its lease row. The jobs' own rows stay `pending` until\n-- they are settled, or until somebody needs them marked (see store/jobs/mark.ts).\n\nalter table :schema.leases\n  add column light boolean not null default false,\n  -- The lane it was taken from, when, and the last place it took: of light leases only.\n  add column kind text collate \"C\",\n  add column rank smallint,\n  add column claimed_at timestamptz,\n  add column last_run_at timestamptz,\n  add column last_id uuid,\n  add constraint light_has_lane check (not light or (kind is not null and rank is not null and claimed_at is not null\n    and last_run_at is not null and last_id is not null));\n\ncreate index leases_light on :schema.leases (kind, rank) where light;\n"
+  },
+  {
+    "version": 6,
+    "name": "006_app_migrations",
+    "breaking": false,
+    "sql": "-- Which of an app's own migrations were applied. Apps keep their tables in this schema too.\n\ncreate table :schema.app_migrations (\n  app text collate \"C\" not null,\n  -- From 1, in the order of the app's list.\n  position integer not null,\n  name text not null,\n  -- SHA-256 of its text, to notice one that was changed after it had been applied.\n  hash text not null,\n  applied_at timestamptz not null,\n  primary key (app, position)\n);\n"
   }
 ];

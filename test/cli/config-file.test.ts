@@ -46,6 +46,12 @@ test("no file is fine; one that was named must be there; two are one too many", 
   expect(await loadConfig(folder, "holdfast.config.json")).not.toBeNull();
 });
 
+test("a database's URL is not shown, whatever it is", async () => {
+  await write("holdfast.config.ts", 'export default { database: { password: "hunter2" } };');
+  expect(await problem()).toContain("holdfast.config.ts has database: something that is no text.");
+  expect(await problem()).not.toContain("hunter2");
+});
+
 test("jobs may come from other files, and from holdfast itself", async () => {
   await write("jobs.ts", `${kind} export { a };`);
   await write("holdfast.config.ts", 'import { a } from "./jobs"; export default { jobs: [a] };');
@@ -57,6 +63,23 @@ test.each([
   ["export default { jobs: {} };", "holdfast.config.ts has jobs that are not a list."],
   ["export default { jobs: [{}] };", "holdfast.config.ts has no job kind at jobs[0]. Put there what defineJob()"],
   [`${kind} export default { jobs: [a, a] };`, 'holdfast.config.ts lists the kind "a" twice.'],
+  ["export default { port: '70a' };", 'holdfast.config.ts has port: "70a". Give a number: port: 7070.'],
+  ["export default { concurrency: null };", "holdfast.config.ts has concurrency: null. Give a whole number"],
+  ["export default { host: 5 };", 'holdfast.config.ts has host: 5. Give a text: host: "127.0.0.1".'],
+  ["export default { data: '' };", 'holdfast.config.ts has data: "". Give a folder'],
+  ["export default { allowedHosts: 'a' };", 'holdfast.config.ts has allowedHosts: "a". Give a list of names'],
+  ["export default { allowedHosts: [1] };", "holdfast.config.ts has allowedHosts: [1]."],
+  ["export default { apps: {} };", "holdfast.config.ts has apps that are not a list. Write apps: [myApp"],
+  ["export default { apps: [undefined] };", "holdfast.config.ts has no app at apps[0]: undefined. Put there what"],
+  [
+    "export default { apps: [{ name: 'a', routes: [{ method: 'GET', path: '/a', handle() {} }] }] };",
+    'holdfast.config.ts, apps[0]: defineApp("a").routes[0].auth is missing. Say who may call it: "public"',
+  ],
+  ["export default { apps: [{ name: 'a' }, { name: 'a' }] };", 'holdfast.config.ts lists the app "a" twice.'],
+  [
+    'import { defineApp } from "holdfast"; export default { apps: [defineApp({ name: "A" })] };',
+    'holdfast.config.ts cannot be loaded: defineApp().name is "A". Use 1 to 40 lower-case',
+  ],
   ["export const jobs = [];", "holdfast.config.ts does not export a configuration. Write export default"],
   ["export default [];", "holdfast.config.ts does not export a configuration."],
   ["export default {", "holdfast.config.ts cannot be loaded"],

@@ -22,7 +22,15 @@ export interface RunOptions {
 export interface Running {
   readonly pid: number;
   /** The fields of its "Ready" line. */
-  readonly ready: { url: string; data: string; tier: string; promise: string; kinds: string[]; try: string[] };
+  readonly ready: {
+    url: string;
+    data: string;
+    tier: string;
+    promise: string;
+    kinds: string[];
+    apps?: string[];
+    try: string[];
+  };
   readonly stderr: string;
   /** Resolves when this text was said, past lines included. */
   says(text: string): Promise<void>;
@@ -47,8 +55,8 @@ export async function makeFolder(): Promise<string> {
   return folder;
 }
 
-function launch(args: readonly string[], { cwd = tmpdir(), env, stdin = "" }: RunOptions) {
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: cleanEnv(env), stdio: "pipe" });
+function launch(args: readonly string[], { cwd = tmpdir(), env, stdin = "" }: RunOptions, program = main) {
+  const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnv(env), stdio: "pipe" });
   children.add(child);
   const output: Output = { code: null, stdout: "", stderr: "" };
   const hearers = new Set<() => void>();
@@ -77,8 +85,13 @@ export function run(args: readonly string[], options: RunOptions = {}): Promise<
 }
 
 /** A server, ready. Fails with what it said if it ends before. */
-export async function start(args: readonly string[], options: RunOptions = {}): Promise<Running> {
-  const { child, output, ended, hearers } = launch(args, options);
+export function start(args: readonly string[], options: RunOptions = {}): Promise<Running> {
+  return startFrom(main, args, options);
+}
+
+/** The same, with the command of another place. */
+export async function startFrom(program: string, args: readonly string[], options: RunOptions = {}): Promise<Running> {
+  const { child, output, ended, hearers } = launch(args, options, program);
   const says = async (text: string): Promise<void> => {
     await new Promise<void>((resolve, reject) => {
       const timer = setTimeout(() => settle(`it did not say ${JSON.stringify(text)}`), 60_000);

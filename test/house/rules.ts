@@ -11,6 +11,7 @@ const LEVELS = [
   ["store", "migrate"],
   ["worker", "janitor", "batches", "inbox"],
   ["client"],
+  ["apps"],
   ["http", "testing"],
   ["cli"],
   ["index"],

@@ -24,7 +24,7 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
   const env = readEnv(process.env);
   const file = await loadConfig(process.cwd(), options.config);
   const settings = resolveSettings(options, env, file);
-  const { database, token, jobs } = settings;
+  const { database, token, jobs, apps } = settings;
   const shown = {
     ...settings,
     database: {
@@ -33,6 +33,7 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
     },
     token: { value: token.value === undefined ? null : `*** (${token.value.length} characters)`, source: token.source },
     jobs: { value: jobs.value.map((job) => job.kind), source: jobs.source },
+    apps: { value: apps.value.map((app) => app.name), source: apps.source },
     url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
   };
   const path = file === null ? null : relative(process.cwd(), file.path);

@@ -33,7 +33,12 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
   const schema = settings.schema.value;
   const { assertSchema, latestVersion, migrate, migrationSql } = await import("../../migrate/migrate.ts");
   const { assertRoutines, installRoutines, missingRoutines, routinesSql } = await import("../../store/routines.ts");
-  if (options.print) return print(`${migrationSql(schema)}\n\n${routinesSql(schema)}`);
+  const { appMigrationSql, assertApp, migrateApp } = await import("../../migrate/app-migrations.ts");
+  const apps = settings.apps.value.map(({ name, migrations = [] }) => ({ name, migrations }));
+  if (options.print) {
+    const forApps = apps.map(({ name, migrations }) => appMigrationSql(schema, name, migrations));
+    return print([migrationSql(schema), routinesSql(schema), ...forApps].join("\n\n"));
+  }
   refuseAccidentalEmbedded(settings, isProduction);
   const db = await openDatabase(settings);
   const store = makeStore(db, schema);
@@ -41,6 +46,7 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
     if (options.status) {
       await assertSchema(db, schema);
       await assertRoutines(store);
+      for (const { name, migrations } of apps) await assertApp(db, schema, name, migrations);
       return print(`Schema "${schema}" is up to date (version ${latestVersion()}).`);
     }
     const { from, to, applied } = await migrate(db, schema);
@@ -48,6 +54,9 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
     const missing = await missingRoutines(store);
     await installRoutines(store);
     if (missing.length > 0) note(`Created ${missing.length} routines`);
+    for (const { name: app, migrations } of apps) {
+      for (const name of await migrateApp(db, schema, app, migrations)) note(`Applied ${name} of ${app}`);
+    }
     if (applied.length > 0) print(`Schema "${schema}" went from version ${from} to ${to}.`);
     else if (missing.length > 0) print(`Schema "${schema}" has the routines of this version now (version ${to}).`);
     else print(`Schema "${schema}" was already up to date (version ${to}).`);

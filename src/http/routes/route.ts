@@ -1,6 +1,6 @@
 // A route: a contract and what answers it, tied together so that the types of both fit.
 import type { z } from "zod";
-import type { Caller } from "../callers.ts";
+import type { Caller } from "../../shared/caller.ts";
 import type { AnyContract, Bytes, Contract, Fields, InputOf } from "../contract.ts";
 
 export interface Answer<Output> {

@@ -35,14 +35,18 @@ select id, name, kinds, concurrency, running, started_at, beat_at,
   greatest(0, round(${asMillis(":schema.clock() - beat_at")}))::float8 as silent_ms
 from :schema.workers order by started_at, id limit 1000`;
 
-/** A lease's row stays until all its jobs are settled: only those that still run are shown. */
+/**
+ * A lease's row stays until all its jobs are settled: only those that still run are shown. The rows of a light lease's
+ * jobs do not say that they run; they go when they are settled.
+ */
 const LEASES = sql`
 select l.worker_id, l.lease_ms, l.expires_at, l.alone, r.job_ids,
   round(${asMillis("l.expires_at - :schema.clock()")})::float8 as expires_in_ms
 from (select * from :schema.leases order by expires_at limit 200) l cross join lateral (
   select array_agg(found.id) as job_ids from (
     select j.id from unnest(l.job_ids) as u (id) cross join lateral (
-      select j.id from :schema.jobs j where j.id = u.id and j.state = 'running' and j.token = l.token
+      select j.id from :schema.jobs j 
+      where j.id = u.id and (l.light or (j.state = 'running' and j.token = l.token))
     ) j limit 50
   ) found
 ) r

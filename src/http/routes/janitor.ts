@@ -1,0 +1,30 @@
+// /api/v1/janitor.
+import type { Holdfast } from "../../client/client.ts";
+import { janitorContracts } from "../contracts/janitor.ts";
+import { route } from "./route.ts";
+
+export function makeJanitorRoutes(hf: Holdfast) {
+  return {
+    listChores: route(janitorContracts.listChores, async () => ({
+      body: {
+        chores: hf.janitor.chores.map(({ name, everyMs, deadlineMs, batchSize, budgetMs }) => ({
+          name,
+          everyMs,
+          deadlineMs,
+          batchSize,
+          budgetMs,
+        })),
+      },
+    })),
+    choreHistory: route(janitorContracts.choreHistory, async ({ query }) => {
+      const { runs, next } = await hf.janitor.history(query);
+      return { body: { runs: runs.map((run) => ({ ...run, startedAt: run.startedAt.toISOString() })), next } };
+    }),
+    previewChores: route(janitorContracts.previewChores, async ({ query: { chore } }) => ({
+      body: { previews: await hf.janitor.preview(chore) },
+    })),
+    runChores: route(janitorContracts.runChores, async ({ query: { chore } }) => ({
+      body: { results: await hf.janitor.run(chore) },
+    })),
+  };
+}

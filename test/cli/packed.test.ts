@@ -1,0 +1,95 @@
+// The package as a stranger gets it: packed, installed into an empty folder, and run there from its own command, with a
+// TypeScript configuration, in a project that has nothing else.
+import { execFile } from "node:child_process";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { cleanUp, makeFolder, startFrom } from "./holdfast.ts";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+/** npm may have to fetch packages, and the first embedded start takes seconds. */
+const PATIENTLY_MS = 300_000;
+
+let folder: string;
+beforeAll(async () => {
+  folder = await makeFolder();
+  const tarballs = join(folder, "tarballs");
+  await mkdir(tarballs);
+  await run(npm, ["pack", "--ignore-scripts", "--pack-destination", tarballs], { cwd: root });
+  const [tarball = ""] = await readdir(tarballs);
+  await writeFile(join(folder, "package.json"), '{ "name": "stranger", "private": true }');
+  await run(
+    npm,
+    ["install", join(tarballs, tarball), "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"],
+    { cwd: folder },
+  );
+  await writeFile(
+    join(folder, "jobs.ts"),
+    `import { defineJob, Fatal } from "holdfast";
+     export const add = defineJob<{ a: number; b: number }>("add", {
+       run(job) {
+         if (!Number.isFinite(job.payload.a)) throw new Fatal("not a number");
+         return job.payload.a + job.payload.b;
+       },
+     });`,
+  );
+  await writeFile(
+    join(folder, "holdfast.config.ts"),
+    `import { defineApp, defineConfig } from "holdfast";
+     import { add } from "./jobs";
+     const hello = defineApp({
+       name: "hello",
+       routes: [{ method: "GET", path: "/hello", auth: "public", handle: (): object => ({ hello: "stranger" }) }],
+     });
+     export default defineConfig({ apps: [hello], jobs: [add], concurrency: 3 });`,
+  );
+}, PATIENTLY_MS);
+afterAll(cleanUp);
+
+test(
+  "dev loads holdfast.config.ts, runs its jobs, serves its app; what it throws is understood",
+  async () => {
+    const main = join(folder, "node_modules", "holdfast", "dist", "cli", "main.js");
+    const server = await startFrom(main, ["dev"], { cwd: folder, env: { HOLDFAST_PORT: "0" } });
+    expect(server.ready).toMatchObject({ kinds: ["add"], apps: ["hello"], tier: "embedded" });
+    const { url } = server.ready;
+    expect(await (await fetch(`${url}/hello`)).json()).toEqual({ hello: "stranger" });
+    const holdfast = async (...args: string[]) => {
+      const bin = join(folder, "node_modules", ".bin", "holdfast");
+      const { stdout } = await run(bin, [...args, "--url", url, "--json"], { cwd: folder }).catch(
+        (error: unknown) => error as { stdout: string },
+      );
+      return JSON.parse(stdout) as object;
+    };
+    expect(await holdfast("enqueue", "add", '{"a":1,"b":2}', "--wait")).toMatchObject({ state: "done", result: 3 });
+    // Its Fatal is our Fatal: dead at once, on the first of five tries.
+    expect(await holdfast("enqueue", "add", '{"a":null,"b":2}', "--wait")).toMatchObject({
+      state: "dead",
+      attempt: 1,
+      lastError: { name: "Fatal", reason: "fatal" },
+    });
+    const document = (await (await fetch(`${url}/api/v1/openapi.json`)).json()) as { openapi: string };
+    expect(document.openapi).toMatch(/^3\.1\./);
+    server.kill("SIGTERM");
+    expect((await server.ended).code).toBe(0);
+  },
+  PATIENTLY_MS,
+);
+
+test("the doors open with plain import, and nothing of the tests or sources is in the package", async () => {
+  const code =
+    'const names = await Promise.all(["holdfast", "holdfast/http", "holdfast/testing"].map((name) => import(name)));' +
+    "console.log(JSON.stringify(names.map((names) => Object.keys(names))));";
+  const { stdout } = await run(process.execPath, ["--input-type=module", "-e", code], { cwd: folder });
+  const [main, http, testing] = JSON.parse(stdout) as string[][];
+  expect(main).toEqual(expect.arrayContaining(["open", "defineJob", "defineApp", "defineConfig", "defineChore"]));
+  expect(http).toEqual(expect.arrayContaining(["makeHandler", "serve", "CONTRACTS", "openApiDocument"]));
+  expect(testing).toContain("openTest");
+  const installed = await readdir(join(folder, "node_modules", "holdfast"));
+  expect(installed).not.toContain("src");
+  expect(installed).not.toContain("test");
+});
