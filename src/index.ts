@@ -15,6 +15,8 @@ export {
 } from "./apps/define-app.ts";
 export { prepareApps, startApps, type StartAppsOptions } from "./apps/start-apps.ts";
 export type { Holdfast } from "./client/client.ts";
+export type { Audit, AuditPage } from "./client/audit.ts";
+export type { AuditEntry } from "./store/audit/list.ts";
 export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";
 export type { Sql, SqlTransaction } from "./client/sql.ts";

@@ -15,6 +15,7 @@ import type { WakeUp } from "../worker/claim-loop.ts";
 import { makeOccupancy } from "../worker/occupancy.ts";
 import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
+import { type Audit, makeAudit, makeAuditChore } from "./audit.ts";
 import { type Enqueued, type EnqueueOptions, type EnqueueRow, makeEnqueuer } from "./enqueue.ts";
 import { type Jobs, makeJobs } from "./jobs.ts";
 import { makeSql, type Sql } from "./sql.ts";
@@ -47,6 +48,8 @@ export interface Holdfast extends AsyncDisposable {
   readonly workers: Workers;
   /** Who may call the HTTP API. */
   readonly tokens: Tokens;
+  /** What people did over HTTP. */
+  readonly audit: Audit;
   /** The database, for tables of your own. */
   readonly sql: Sql;
   /** After a commit of yours that enqueued with `tx`: workers look at once instead of at their next poll. */
@@ -124,6 +127,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       },
     }),
   });
+  janitor.add(makeAuditChore(store));
 
   async function close(): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop()));
@@ -140,6 +144,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     janitor,
     workers: makeWorkers(store),
     tokens: makeTokens(store),
+    audit: makeAudit(store),
     sql: makeSql(db, options.schema, options.migrate),
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();

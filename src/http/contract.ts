@@ -35,6 +35,8 @@ export interface Contract<
    * path. `owner`: always, and the route looks only at what is the owner's (`context.caller.owner`).
    */
   scope: "recipient" | "owner" | null;
+  /** Whether each call is written to the audit log: what people do, not what programs do all day. Default: not for GET. */
+  audited: boolean;
   /** One sentence. */
   summary: string;
   params: Params;
@@ -50,7 +52,7 @@ type Given<P extends Fields, Q extends Fields, B extends z.ZodType | Bytes | nul
   Contract<P, Q, B, O>,
   "method" | "path" | "access" | "summary" | "output" | "answers"
 > &
-  Partial<Pick<Contract<P, Q, B, O>, "scope" | "params" | "query" | "body">>;
+  Partial<Pick<Contract<P, Q, B, O>, "scope" | "audited" | "params" | "query" | "body">>;
 
 export function contract<
   O extends z.ZodType | Media,
@@ -58,8 +60,8 @@ export function contract<
   Q extends Fields = typeof NOTHING,
   B extends z.ZodType | Bytes | null = null,
 >(given: Given<P, Q, B, O>): Contract<P, Q, B, O> {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a part that is left out has the type that stands for it
-  return { scope: null, params: NOTHING, query: NOTHING, body: null, ...given } as unknown as Contract<P, Q, B, O>;
+  const rest = { scope: null, audited: given.method !== "GET", params: NOTHING, query: NOTHING, body: null, ...given };
+  return rest as unknown as Contract<P, Q, B, O>;
 }
 
 export type AnyContract = Contract;

@@ -1,6 +1,7 @@
 // Every route of the API. The handler registers exactly these, docs/http.md and the OpenAPI document list exactly these
 // (tests compare), and the CLI takes its types from here. A new route file adds its contracts here.
 import { appContracts } from "./contracts/apps.ts";
+import { auditContracts } from "./contracts/audit.ts";
 import { documentContracts } from "./contracts/document.ts";
 import { eventContracts } from "./contracts/events.ts";
 import { healthContracts } from "./contracts/health.ts";
@@ -16,6 +17,7 @@ export const CONTRACTS = {
   ...appContracts,
   ...eventContracts,
   ...tokenContracts,
+  ...auditContracts,
   ...documentContracts,
   ...healthContracts,
 };

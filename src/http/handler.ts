@@ -11,6 +11,7 @@ import type { Caller } from "../shared/caller.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { version } from "../shared/version.ts";
 import { addAppRoutes } from "./app-routes.ts";
+import { type Auditing, makeAuditing } from "./auditing.ts";
 import { readJson } from "./body.ts";
 import { type HostOptions, isLoopback, makeGuards } from "./browsers.ts";
 import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./callers.ts";
@@ -20,6 +21,7 @@ import { Refusal, toErrorAnswer } from "./errors.ts";
 import { makeEventHub } from "./event-hub.ts";
 import { readBody, readParams, readQuery } from "./read-input.ts";
 import { makeAppListRoutes } from "./routes/apps.ts";
+import { makeAuditRoutes } from "./routes/audit.ts";
 import { makeDocumentRoutes } from "./routes/document.ts";
 import { makeEventRoutes } from "./routes/events.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
@@ -94,6 +96,7 @@ export function makeHandler(options: HandlerOptions): Handler {
     ...makeAppListRoutes(apps),
     ...makeEventRoutes(hub),
     ...makeTokenRoutes(hf),
+    ...makeAuditRoutes(hf),
     ...makeDocumentRoutes(version()),
     ...makeHealthRoutes(hf, isStopping),
   };
@@ -109,8 +112,9 @@ export function makeHandler(options: HandlerOptions): Handler {
     guards.checkOrigin(context.req.raw);
     await next();
   });
-  for (const route of Object.values(routes)) {
-    app.on(route.contract.method, route.contract.path, (context) => answer(route, context, identify, onError));
+  const doors: Doors = { identify, onError, audit: makeAuditing(hf.audit, onError) };
+  for (const [name, route] of Object.entries(routes)) {
+    app.on(route.contract.method, route.contract.path, (context) => answer(name, route, context, doors));
   }
   for (const [path, contracts] of byPath(Object.values(routes))) {
     app.all(path, async (context) => {
@@ -139,18 +143,27 @@ export function makeHandler(options: HandlerOptions): Handler {
   return Object.assign(async (request: Request) => await app.fetch(request), { endStreams: () => hub.end() });
 }
 
+interface Doors {
+  identify: Identify;
+  audit: Auditing;
+  onError: (error: unknown, incident: string) => void;
+}
+
 async function answer(
+  name: string,
   { contract, answer: run }: Route,
   context: Context,
-  identify: Identify,
-  onError: (error: unknown, incident: string) => void,
+  doors: Doors,
 ): Promise<Response> {
+  const { identify, onError } = doors;
   const request = context.req.raw;
   const params = context.req.param();
+  let caller: Caller = NOBODY;
   // What a wrong value is answered with: 400 while it stands in the URL, 422 from when the body is read.
   let invalidStatus: 400 | 422 = 400;
+  let answered: Answer<unknown> | Response;
   try {
-    const caller: Caller = contract.access === "public" ? NOBODY : await identify(request);
+    if (contract.access !== "public") caller = await identify(request);
     admit(caller, contract, params);
     const input: InputOf<AnyContract> = {
       params: readParams(contract.params, params),
@@ -162,11 +175,12 @@ async function answer(
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the contract's schema gave
       input.body = readBody(contract.body, await readJson(request)) as null;
     }
-    const answered = await run(input, { caller, request });
-    return answered instanceof Response ? answered : toResponse(answered);
+    answered = await run(input, { caller, request });
   } catch (error) {
-    return toResponse(toErrorAnswer({ error, invalidStatus, onError }));
+    answered = toErrorAnswer({ error, invalidStatus, onError });
   }
+  if (contract.audited) await doors.audit({ caller, action: name, request, answered });
+  return answered instanceof Response ? answered : toResponse(answered);
 }
 
 function toResponse({ status = 200, body, headers = {} }: Answer<unknown>): Response {

@@ -42,5 +42,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "006_app_migrations",
     "breaking": false,
     "sql": "-- Which of an app's own migrations were applied. Apps keep their tables in this schema too.\n\ncreate table :schema.app_migrations (\n  app text collate \"C\" not null,\n  -- From 1, in the order of the app's list.\n  position integer not null,\n  name text not null,\n  -- SHA-256 of its text, to notice one that was changed after it had been applied.\n  hash text not null,\n  applied_at timestamptz not null,\n  primary key (app, position)\n);\n"
+  },
+  {
+    "version": 7,
+    "name": "007_audit",
+    "breaking": false,
+    "sql": "-- What people did over HTTP: who, what, to what, and how it ended. Appended only; purged by a chore.\n\ncreate table :schema.audit (\n  id bigint generated always as identity primary key,\n  at timestamptz not null,\n  -- The name of the access token.\n  caller text not null,\n  -- The contract: \"cancelJob\".\n  action text not null,\n  -- An id, or what stood in the address.\n  target text not null,\n  -- The answer's.\n  status smallint not null\n);\n"
   }
 ];

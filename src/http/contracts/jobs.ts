@@ -167,6 +167,7 @@ export const jobContracts = {
     method: "POST",
     path: "/api/v1/jobs",
     access: "operator",
+    audited: false,
     summary: "Accept a job. The same key again is the same job.",
     body: newJob,
     output: enqueued,

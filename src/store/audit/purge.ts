@@ -1,0 +1,11 @@
+import { sql, type Store } from "../sql.ts";
+
+/** Entries are in the order of time: those to go are the first by id. */
+const PURGE = sql`
+delete from :schema.audit where id = any(array(
+  select old.id from (select id, at from :schema.audit order by id limit $1) old
+  where old.at < :schema.clock() - $2::bigint * interval '1 millisecond'))`;
+
+export async function purgeAudit(store: Store, limit: number, olderThanMs: number): Promise<number> {
+  return (await store.query(PURGE, [limit, olderThanMs])).rowCount;
+}
