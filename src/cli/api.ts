@@ -11,14 +11,21 @@ import { Problem } from "./problem.ts";
 
 type Output<Name extends keyof typeof CONTRACTS> = OutputOf<(typeof CONTRACTS)[Name]>;
 
+/** What is undefined is not sent. */
+type Query = Record<string, string | undefined>;
+
 export interface Api {
   readonly url: string;
   enqueue(body: NewJobBody): Promise<Output<"enqueueJob">>;
-  list(query: Record<string, string | undefined>): Promise<Output<"listJobs">>;
+  list(query: Query): Promise<Output<"listJobs">>;
   read(id: string): Promise<Output<"readJob">>;
   cancel(id: string): Promise<Output<"cancelJob">>;
   retry(id: string): Promise<Output<"retryJob">>;
   discard(id: string): Promise<Output<"discardJob">>;
+  listWorkers(): Promise<Output<"listWorkers">>;
+  choreHistory(query: Query): Promise<Output<"choreHistory">>;
+  previewChores(query: Query): Promise<Output<"previewChores">>;
+  runChores(query: Query): Promise<Output<"runChores">>;
   createToken(body: NewTokenBody): Promise<Output<"createToken">>;
   listTokens(): Promise<Output<"listTokens">>;
   revokeToken(id: string): Promise<Output<"revokeToken">>;
@@ -65,18 +72,24 @@ export function makeApi(url: string, token: string | undefined): Api {
   return {
     url,
     enqueue: (body) => call("POST", "/api/v1/jobs", body),
-    list(query) {
-      const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-      return call("GET", `/api/v1/jobs?${new URLSearchParams(given).toString()}`);
-    },
+    list: (query) => call("GET", `/api/v1/jobs${asSearch(query)}`),
     read: (id) => call("GET", `/api/v1/jobs/${encodeURIComponent(id)}`),
     cancel: act("cancel"),
     retry: act("retry"),
     discard: act("discard"),
+    listWorkers: () => call("GET", "/api/v1/workers"),
+    choreHistory: (query) => call("GET", `/api/v1/janitor/history${asSearch(query)}`),
+    previewChores: (query) => call("GET", `/api/v1/janitor/preview${asSearch(query)}`),
+    runChores: (query) => call("POST", `/api/v1/janitor/run${asSearch(query)}`),
     createToken: (body) => call("POST", "/api/v1/tokens", body),
     listTokens: () => call("GET", "/api/v1/tokens"),
     revokeToken: (id) => call("POST", `/api/v1/tokens/${encodeURIComponent(id)}/revoke`),
   };
+}
+
+function asSearch(query: Query): string {
+  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
 }
 
 /** Nobody is there. */

@@ -5,14 +5,29 @@ import { addAppCommands } from "./app-commands.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDev } from "./commands/dev.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
+import { addJanitor } from "./commands/janitor.ts";
 import { addJobs } from "./commands/jobs.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addStart } from "./commands/start.ts";
 import { addToken } from "./commands/token.ts";
 import { addWorker } from "./commands/worker.ts";
+import { addWorkers } from "./commands/workers.ts";
 import { EXIT, explain } from "./exit-codes.ts";
 import { noteError } from "./output.ts";
 import { version } from "../shared/version.ts";
+
+const COMMANDS = [
+  addDev,
+  addStart,
+  addWorker,
+  addMigrate,
+  addEnqueue,
+  addJobs,
+  addWorkers,
+  addJanitor,
+  addToken,
+  addConfig,
+];
 
 const EXAMPLES = `
 Examples:
@@ -27,7 +42,7 @@ async function main(args: readonly string[]): Promise<void> {
     .version(version())
     .exitOverride()
     .addHelpText("after", EXAMPLES);
-  for (const add of [addDev, addStart, addWorker, addMigrate, addEnqueue, addJobs, addToken, addConfig]) add(program);
+  for (const add of COMMANDS) add(program);
   if (args.length === 0) return program.outputHelp();
   try {
     const [first = ""] = args;

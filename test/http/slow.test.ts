@@ -36,13 +36,17 @@ describe("the API", () => {
   });
   afterAll(() => api.close());
 
-  test("a body that stops is answered with 408 after ten seconds, and the connection is closed", async () => {
+  test("headers or a body that stop are answered with 408 after ten seconds, and the connection is closed", async () => {
     const startedAt = performance.now();
     const { closed } = talk(api.server.port, `${head("/api/v1/jobs", 100)}{"kind":`);
+    const headers = talk(api.server.port, "POST /api/v1/jobs HTTP/1.1\r\nhost: localhost\r\nx-");
     const said = await closed;
     expect(said).toContain("HTTP/1.1 408");
     expect(said).toContain("HOLDFAST_HTTP_BODY_TOO_SLOW");
     expect(performance.now() - startedAt).toBeGreaterThan(9_500);
+    expect(await headers.closed).toContain("HTTP/1.1 408");
+    // Looked for every five seconds.
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
     expect((await api.get("/livez")).status).toBe(200);
   });
 
