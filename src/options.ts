@@ -18,10 +18,24 @@ export interface OpenOptions {
   poolSize?: number;
   /** How long one call to the database may take before it fails. */
   callTimeout?: Duration;
+  /** How long finished jobs stay readable, of kinds that do not say it themselves. */
+  keepDone?: Duration | "forever";
   /** How long cancelled and discarded jobs stay readable. */
   keepEnded?: Duration | "forever";
+  /** The same for single queues; and how long their dead jobs stay, which is for ever unless said here. */
+  queues?: Readonly<Record<string, QueueOptions>>;
+  /** How often what is past its retention is purged. */
+  purgeEvery?: Duration;
+  /** The lease of kinds that do not say it themselves: how long after its last beat a worker is taken for dead. */
+  lease?: Duration;
   /** Receives what Holdfast has to say; the default says nothing. */
   log?: Logger;
+}
+
+export interface QueueOptions {
+  keepDone?: Duration | "forever";
+  keepEnded?: Duration | "forever";
+  keepDead?: Duration | "forever";
 }
 
 export interface Logger {
@@ -39,8 +53,19 @@ export interface ResolvedOptions {
   migrate: boolean;
   poolSize: number;
   callTimeoutMs: number;
+  keepDoneMs: number | null;
   keepEndedMs: number | null;
+  queues: Readonly<Record<string, ResolvedQueueOptions>>;
+  purgeEvery: Duration;
+  leaseMs: number;
   log: Logger;
+}
+
+/** undefined: as for all queues. null: for ever. */
+export interface ResolvedQueueOptions {
+  keepDoneMs: number | null | undefined;
+  keepEndedMs: number | null | undefined;
+  keepDeadMs: number | null | undefined;
 }
 
 export const SILENT: Logger = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -51,11 +76,16 @@ export const OPEN_DEFAULTS = {
   migrate: true,
   poolSize: 10,
   callTimeout: "10s",
+  keepDone: "168h",
   keepEnded: "168h",
+  queues: {},
+  purgeEvery: "1m",
+  lease: "30s",
   log: SILENT,
 } as const satisfies OpenOptions;
 
-const OPEN_KNOWN = ["database", "data", "schema", "migrate", "poolSize", "callTimeout", "keepEnded", "log"];
+const OPEN_KNOWN = ["database", ...Object.keys(OPEN_DEFAULTS)];
+const QUEUE_KNOWN = ["keepDone", "keepEnded", "keepDead"];
 
 export function resolveOpenOptions(given: OpenOptions): ResolvedOptions {
   refuseUnknown("open()", given, OPEN_KNOWN);
@@ -66,9 +96,38 @@ export function resolveOpenOptions(given: OpenOptions): ResolvedOptions {
     migrate: flag("open().migrate", options.migrate),
     poolSize: count("open().poolSize", options.poolSize, 2, 1_000),
     callTimeoutMs: atLeast("open().callTimeout", durationMs("open().callTimeout", options.callTimeout), 100),
+    keepDoneMs: retentionMs("open().keepDone", options.keepDone),
     keepEndedMs: retentionMs("open().keepEnded", options.keepEnded),
+    queues: resolveQueues(options.queues),
+    purgeEvery: interval("open().purgeEvery", options.purgeEvery),
+    leaseMs: atLeast("open().lease", durationMs("open().lease", options.lease), 100),
     log: options.log,
   });
+}
+
+function resolveQueues(given: unknown): Record<string, ResolvedQueueOptions> {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new OptionInvalid("open().queues is not an object.", 'Give { mail: { keepDone: "24h" } }.');
+  }
+  const resolved = Object.entries(given as Record<string, QueueOptions>).map(([queue, options]) => {
+    const where = `open().queues[${JSON.stringify(queue)}]`;
+    if (typeof options !== "object" || options === null) {
+      throw new OptionInvalid(`${where} is ${String(options)}.`, 'Give { keepDone: "24h" }.');
+    }
+    refuseUnknown(where, options, QUEUE_KNOWN);
+    const keep = (name: keyof QueueOptions): number | null | undefined =>
+      options[name] === undefined ? undefined : retentionMs(`${where}.${name}`, options[name]);
+    return [
+      queue,
+      { keepDoneMs: keep("keepDone"), keepEndedMs: keep("keepEnded"), keepDeadMs: keep("keepDead") },
+    ] as const;
+  });
+  return Object.fromEntries(resolved);
+}
+
+function interval(name: string, value: Duration): Duration {
+  atLeast(name, durationMs(name, value), 1_000);
+  return value;
 }
 
 function resolvePlace(database: unknown, data: string): Place {

@@ -7,6 +7,7 @@ import { type Janitor, makeJanitor } from "../janitor/janitor.ts";
 import type { AnyJobKind, JobKind } from "../job/define-job.ts";
 import { kindWarnings } from "../job/warnings.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
+import { makeTally } from "../metrics/tally.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
@@ -21,6 +22,7 @@ import { type Jobs, makeJobs } from "./jobs.ts";
 import { makeSql, type Sql } from "./sql.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
 import { makeWorkers, type Workers } from "./workers.ts";
+import { keepDeadOf, keepEndedOf, withDefaults } from "./retention.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 
 export interface Holdfast extends AsyncDisposable {
@@ -76,6 +78,8 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   events.on("worker.stopped", ({ workerId }) => {
     for (const worker of workers) if (worker.id === workerId) workers.delete(worker);
   });
+  const tally = makeTally();
+  let shortestLeaseMs = Infinity;
   let closing: Promise<void> | undefined;
 
   const enqueuer = makeEnqueuer({
@@ -95,7 +99,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   const jobs = makeJobs({
     store,
     wakeUps,
-    keepEndedMs: options.keepEndedMs,
+    keepEnded: keepEndedOf(options),
     onEnded(listener) {
       const stops = JOB_EVENTS.map((name) => events.on(name, (event) => listener(event.jobId)));
       return () => {
@@ -116,7 +120,11 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       events,
       seenForMs,
       liveWorkers: () => [...workers].map((worker) => worker.id),
-      keepMs: options.keepEndedMs,
+      shortestLeaseMs: () => shortestLeaseMs,
+      keepEnded: keepEndedOf(options),
+      keepDead: keepDeadOf(options),
+      purgeEvery: options.purgeEvery,
+      tally,
       onRecovered: (kinds) => {
         for (const kind of kinds) wakeUps.send({ kind });
         wakeUps.send({});
@@ -166,13 +174,15 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       if (twice !== undefined) {
         throw new OptionInvalid(`work() got the kind "${twice}" twice.`, "Give each kind once.");
       }
-      for (const { code, message } of kindWarnings(kinds)) options.log.warn(message, { code });
+      const asRun = kinds.map((kind) => withDefaults(kind, options));
+      shortestLeaseMs = Math.min(shortestLeaseMs, ...asRun.map((kind) => kind.leaseMs));
+      for (const { code, message } of kindWarnings(asRun)) options.log.warn(message, { code });
       await janitor.start();
       // A database that refuses LISTEN (a pooler, a missing right) is no reason not to work.
       wakeUps.listen().catch(trouble("listen"));
       const worker = makeWorker({
         store,
-        kinds,
+        kinds: asRun,
         ...resolved,
         connection: options.place.tier === "server" ? { url: options.place.url } : undefined,
         occupancy,

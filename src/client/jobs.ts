@@ -11,6 +11,7 @@ import { discardIfDead } from "../store/jobs/discard.ts";
 import { listJobs } from "../store/jobs/list.ts";
 import { readAttempts, readJob } from "../store/jobs/read.ts";
 import { retryIfDead } from "../store/jobs/retry.ts";
+import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUps } from "../worker/wake-ups.ts";
 
@@ -41,7 +42,7 @@ export interface Jobs {
 export interface JobsInput {
   store: Store;
   wakeUps: WakeUps;
-  keepEndedMs: number | null;
+  keepEnded: KeepEnded;
   /** Calls back when a job of this process ended. */
   onEnded(listener: (jobId: string) => void): () => void;
 }
@@ -49,7 +50,7 @@ export interface JobsInput {
 const MAX_PAGE = 500;
 const MAX_TRIES = 10;
 
-export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): Jobs {
+export function makeJobs({ store, wakeUps, keepEnded, onEnded }: JobsInput): Jobs {
   const found = async (id: string): Promise<Job> => {
     const job = await readJob(store, checkId(id));
     if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
@@ -79,7 +80,7 @@ export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): J
       return { jobs: page, next: jobs.length > limit ? page.at(-1)!.id : null };
     },
     async cancel(id) {
-      const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEndedMs));
+      const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEnded));
       if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
       if (cancelled.heir) wakeUps.send({ ids: [cancelled.heir] });
@@ -95,7 +96,7 @@ export function makeJobs({ store, wakeUps, keepEndedMs, onEnded }: JobsInput): J
       throw conflict(job, "retried", "Only dead jobs can be; enqueue a new one instead.");
     },
     async discard(id) {
-      if (await discardIfDead(store, checkId(id), keepEndedMs)) return;
+      if (await discardIfDead(store, checkId(id), keepEnded)) return;
       throw conflict(await found(id), "discarded", "Only dead jobs can be; cancel a pending or running one.");
     },
     async wait(id, options = {}) {

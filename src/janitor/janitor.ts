@@ -3,6 +3,7 @@
 //
 // A chore runs at once when a process starts, and then every interval, in one process at a time. Every process looks
 // every few seconds for chores whose process died in the middle, and takes them over.
+import { setMaxListeners } from "node:events";
 import { hostname } from "node:os";
 import { OptionInvalid } from "../errors.ts";
 import type { Chore } from "../job/define-chore.ts";
@@ -56,6 +57,8 @@ export function makeJanitor({ store, events, chores: own }: JanitorInput): Janit
   const chores = new Map<string, { chore: Chore; alarm: Alarm; size: BatchSize }>();
   const loops: Promise<void>[] = [];
   const stopping = new AbortController();
+  // Every run listens to it.
+  setMaxListeners(0, stopping.signal);
   const watchAlarm = makeAlarm();
   let isStarted = false;
 

@@ -1,7 +1,7 @@
 // One run of a chore: take the turn, do it within its deadline, keep the turn alive meanwhile, give it back, write down
 // what was done. Nothing that a chore does or fails to do comes out of here but as an answer.
 import { performance } from "node:perf_hooks";
-import type { Chore, ChoreAnswer, ChoreContext } from "../job/define-chore.ts";
+import type { BatchAnswer, Chore, ChoreAnswer, ChoreContext } from "../job/define-chore.ts";
 import { recordError } from "../job/outcome.ts";
 import { cleanText } from "../job/storable.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
@@ -176,9 +176,9 @@ function makeContext({ chore, size, signal, rows, state, began }: ContextInput):
         signal.throwIfAborted();
         const limit = size.now;
         const sentAt = performance.now();
-        let changed: number;
+        let answer: BatchAnswer;
         try {
-          changed = await step(limit);
+          answer = await step(limit);
         } catch (error) {
           // Perhaps it was too much at once; a smaller one may get through where this one never will.
           size.now = Math.max(1, Math.floor(limit / 2));
@@ -187,9 +187,13 @@ function makeContext({ chore, size, signal, rows, state, began }: ContextInput):
         const tookMs = performance.now() - sentAt;
         if (tookMs > SLOW_MS) size.now = Math.max(1, Math.floor(limit / 2));
         else if (tookMs < QUICK_MS) size.now = Math.min(chore.batchSize, limit * 2);
-        count(outcome, changed);
-        total += changed;
-        if (changed < limit) return total;
+        const { rows: changed, more } = typeof answer === "number" ? { rows: answer, more: answer >= limit } : answer;
+        const ends = typeof changed === "number" ? { [outcome]: changed } : changed;
+        for (const [name, added] of Object.entries(ends)) {
+          count(name, added);
+          total += added;
+        }
+        if (!more) return total;
         if (!hasTime()) {
           state.more = true;
           return total;

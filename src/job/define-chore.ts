@@ -21,8 +21,14 @@ export interface ChoreContext {
    * for as long as the last one took. `step` is one statement; it returns how many rows it changed. What it changes is
    * counted under `outcome`; if something is left, the next run comes soon.
    */
-  inBatches(outcome: string, step: (limit: number) => Promise<number>): Promise<number>;
+  inBatches(outcome: string, step: (limit: number) => Promise<BatchAnswer>): Promise<number>;
 }
+
+/**
+ * How many rows a step changed; and, where that does not tell whether something is left, whether to go on. With rows by
+ * outcome, these are counted instead.
+ */
+export type BatchAnswer = number | { rows: number | Readonly<Record<string, number>>; more: boolean };
 
 export interface ChorePreviewContext {
   readonly signal: AbortSignal;

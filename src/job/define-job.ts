@@ -37,6 +37,8 @@ export interface JobKind<Payload = unknown, Input = Payload, Result = unknown> {
   readonly callTimeoutMs: number | undefined;
   readonly keepDoneMs: number | null;
   readonly keepKeysMs: number | null;
+  /** What was left to the client's own defaults, which may differ by queue. */
+  readonly unset: readonly ("keepDone" | "lease")[];
   readonly retryPolicy: RetryPolicy;
   readonly schema: StandardSchemaV1<Input, Payload> | undefined;
   run(job: JobContext<Payload>): Promise<Result> | Result;
@@ -118,6 +120,7 @@ export function defineJob<Payload = unknown, Input = Payload, Result = unknown>(
     callTimeoutMs,
     keepDoneMs: retentionMs(at("keepDone"), options.keepDone ?? "168h"),
     keepKeysMs: retentionMs(at("keepKeys"), options.keepKeys ?? "30d"),
+    unset: (["keepDone", "lease"] as const).filter((option) => options[option] === undefined),
     retryPolicy: makeRetryPolicy(at("backoff"), options.backoff ?? DEFAULT_BACKOFF),
     schema: options.schema,
     run: options.run,

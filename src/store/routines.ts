@@ -10,6 +10,8 @@ import "./jobs/progress.ts";
 import "./jobs/settle.ts";
 import "./janitor/expire-leases.ts";
 import "./janitor/partitions.ts";
+import "./janitor/forget.ts";
+import "./janitor/history-leaves.ts";
 import "./janitor/purge.ts";
 import { SchemaOutdated } from "../errors.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";

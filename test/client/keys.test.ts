@@ -1,11 +1,11 @@
 // One key is one job, for the key's life: before, during and after its run, and after the job itself was purged.
 import { describe, expect, test } from "vitest";
 import { Fatal } from "#src/job/outcome.js";
-import { purgeEarly, purgeKeys } from "#src/store/janitor/purge.js";
 import { drain } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
+import { purgeEarly, purgeKeys } from "../support/purge.ts";
 
 const again = { created: false, conflict: false, coalesced: false };
 

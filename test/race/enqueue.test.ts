@@ -1,11 +1,11 @@
 // Accepting work while others hold the same keys, groups and rows. Real connections, real locks.
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { defineJob, type Holdfast, open } from "#src/index.js";
-import { purgeEarly, purgeKeys } from "#src/store/janitor/purge.js";
 import { insertJobs } from "#src/store/jobs/insert.js";
 import { settleDone } from "#src/store/jobs/settle.js";
 import { type Session, watch } from "../support/locks.ts";
 import { type Arena, newJob, openArena, SCHEMA } from "./arena.ts";
+import { purgeEarly, purgeKeys } from "../support/purge.ts";
 
 let arena: Arena;
 let other: Session;

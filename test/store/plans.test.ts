@@ -5,7 +5,6 @@ import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endSetApart, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
-import { purgeEarly, purgeKeys } from "#src/store/janitor/purge.js";
 import { beatIfHeld } from "#src/store/jobs/beat.js";
 import { cancelIfOpen } from "#src/store/jobs/cancel.js";
 import { claimIds, claimLane, claimLanes, claimSuspect, type LanePosition } from "#src/store/jobs/claim.js";
@@ -20,6 +19,7 @@ import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/j
 import type { Store } from "#src/store/sql.js";
 import { randomToken, uuidv7 } from "#src/shared/uuid.js";
 import { useHoldfast } from "../support/open-test.ts";
+import { purgeEarly, purgeKeys } from "../support/purge.ts";
 
 const FINISHED = 1_000_000;
 const WAITING = 100_000;

@@ -3,7 +3,8 @@
 import { type Chore, defineChore } from "../../job/define-chore.ts";
 import type { HoldfastEvents } from "../../metrics/events.ts";
 import type { Emitter } from "../../shared/emitter.ts";
-import { type Ended, endSetApart, expireIfOverdue, nextExpiryMs } from "../../store/janitor/expire-leases.ts";
+import { type Ended, endSetApart, expireIfOverdue, nextExpiry } from "../../store/janitor/expire-leases.ts";
+import type { KeepEnded } from "../../store/jobs/keep-ended.ts";
 import type { Store } from "../../store/sql.ts";
 
 export interface ExpireLeasesInput {
@@ -13,17 +14,20 @@ export interface ExpireLeasesInput {
   seenForMs(): number;
   /** The workers of this process. */
   liveWorkers(): string[];
+  /** The shortest lease that they take. */
+  shortestLeaseMs(): number;
   /** Recovered jobs are due again. */
   onRecovered(kinds: string[]): void;
   /** Jobs were buried or cancelled; these were admitted in their place. */
   onEnded(heirs: string[]): void;
-  keepMs: number | null;
+  keepEnded: KeepEnded;
 }
 
 const BATCH = 100;
 
 export function makeExpireLeases(input: ExpireLeasesInput): Chore {
   const { store, events } = input;
+  let shortestSeenMs = Infinity;
   const isEmbedded = store.tier === "embedded";
   function report({ id, kind, queue, attempt, error, verdict }: Ended): void {
     const end = { jobId: id, kind, queue, attempt, workerId: null, durationMs: null };
@@ -31,7 +35,8 @@ export function makeExpireLeases(input: ExpireLeasesInput): Chore {
     else events.emit("job.cancelled", end);
   }
   return defineChore("expire-leases", {
-    every: "1s",
+    // Every few seconds, unless a lease is shorter than that: an idle system stays idle.
+    every: "4s",
     batchSize: BATCH,
     everywhere: true,
     async run(context) {
@@ -48,12 +53,14 @@ export function makeExpireLeases(input: ExpireLeasesInput): Chore {
         return expired.length;
       });
       await context.inBatches("ended", async (limit) => {
-        const ended = await endSetApart(store, limit, input.keepMs);
+        const ended = await endSetApart(store, limit, input.keepEnded);
         for (const job of ended) report(job);
         if (ended.length > 0) input.onEnded(ended.flatMap(({ heir }) => heir ?? []));
         return ended.length;
       });
-      return { nextInMs: Math.max(100, (await nextExpiryMs(store)) ?? Infinity) };
+      const { inMs, shortestMs } = await nextExpiry(store);
+      shortestSeenMs = Math.min(shortestSeenMs, shortestMs, input.shortestLeaseMs());
+      return { nextInMs: Math.max(100, Math.min(inMs, shortestSeenMs)) };
     },
   });
 }

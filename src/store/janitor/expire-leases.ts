@@ -10,6 +10,7 @@ import { asMillis, routine, sql, type Statement, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
 import { MARK } from "../jobs/mark.ts";
+import { type KeepEnded, keepEndedJson, keepEndedMs } from "../jobs/keep-ended.ts";
 import { databaseNow } from "../stats/database-clock.ts";
 
 export const CRASH_LIMIT = 3;
@@ -86,7 +87,7 @@ select id, kind, hold from back`,
 });
 
 const NEXT_EXPIRY = sql`
-select ${asMillis("min(expires_at) - :schema.clock()")} as in_ms from :schema.leases`;
+select ${asMillis("min(expires_at) - :schema.clock()")} as in_ms, min(lease_ms) as shortest_ms from :schema.leases`;
 
 const SET_APART = sql`
 select id from :schema.jobs where hold = 4 order by kind, run_at limit $1`;
@@ -94,7 +95,7 @@ select id from :schema.jobs where hold = 4 order by kind, run_at limit $1`;
 const END_SET_APART = sql`
 with decided as materialized (
   select j.*, case when j.cancel_requested_at is not null then 'cancelled' else 'dead' end as verdict,
-    j.last_error as error, null::jsonb as result, $2::bigint as keep_ms, j.cancel_requested_at is null as charged
+    j.last_error as error, null::jsonb as result, ${keepEndedMs("$2", "j.queue")} as keep_ms, j.cancel_requested_at is null as charged
   from :schema.jobs j where j.id = any($1::uuid[]) and j.hold = 4 and j.state = 'pending'
     and (j.group_key is null or j.group_key = any($3::text[]))
   order by j.id for update of j skip locked
@@ -137,10 +138,10 @@ export async function expireEverything(store: Store): Promise<void> {
   await store.query(OVERDUE_NOW);
 }
 
-/** Milliseconds until the next lease is due; undefined when there is none. */
-export async function nextExpiryMs(store: Store): Promise<number | undefined> {
-  const { rows } = await store.query<{ in_ms: number | null }>(NEXT_EXPIRY);
-  return rows[0]?.in_ms ?? undefined;
+/** Milliseconds until the next lease is due, and how long the shortest one is; infinite when there is none. */
+export async function nextExpiry(store: Store): Promise<{ inMs: number; shortestMs: number }> {
+  const { rows } = await store.query<{ in_ms: number | null; shortest_ms: number | null }>(NEXT_EXPIRY);
+  return { inMs: rows[0]?.in_ms ?? Infinity, shortestMs: rows[0]?.shortest_ms ?? Infinity };
 }
 
 export interface Ended {
@@ -154,13 +155,14 @@ export interface Ended {
 }
 
 /** Buries what crashed too often and cancels what was asked to; groups move on in the same commit. */
-export async function endSetApart(store: Store, limit: number, keepMs: number | null): Promise<Ended[]> {
+export async function endSetApart(store: Store, limit: number, keep: number | null | KeepEnded): Promise<Ended[]> {
   const { rows } = await store.query<{ id: string }>(SET_APART, [limit]);
   if (rows.length === 0) return [];
   const ids = rows.map((row) => row.id);
   return await store.transaction(async (tx) => {
     const groups = await tx.query<{ name: string }>(LOCK_FREE_GROUPS, [await groupsOf(tx, ids)]);
-    return (await tx.query<Ended>(END_SET_APART, [ids, keepMs, groups.rows.map((group) => group.name)])).rows;
+    return (await tx.query<Ended>(END_SET_APART, [ids, keepEndedJson(keep), groups.rows.map((group) => group.name)]))
+      .rows;
   });
 }
 

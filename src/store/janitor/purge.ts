@@ -1,78 +1,102 @@
-// Removes finished jobs whose retention is over, and keys whose life is. Each call is one bounded statement; the caller
-// repeats while it is worth it. A purge of jobs never touches the ledger of keys.
-import { historyName } from "./partitions.ts";
+// Removes keys whose life is over, dead jobs whose queue says so, and what belongs to jobs that are gone. Each call is one
+// bounded statement; the caller repeats while it is worth it. A purge of jobs never touches the ledger of keys.
 import { routine, sql, type Statement, type Store } from "../sql.ts";
 
-const PURGE_EARLY = routine({
-  name: "purge_finished",
-  takes: ["integer"],
-  gives: "count",
+const EXPIRE_KEYS = routine({
+  name: "expire_keys",
+  takes: ["integer", "timestamptz"],
+  gives: "expired bigint, seen bigint, reached timestamptz",
   body: `with due as materialized (
-  select id from :schema.job_history where purge_early and purge_at < :schema.clock()
-  order by purge_at limit $1 for update skip locked
-)
--- A job is finished once, so its id is enough; by array, so that each partition is searched and none is walked.
-delete from :schema.job_history h where h.id = any(array(select id from due)) and h.purge_early`,
-});
-
-const PURGE_KEYS = routine({
-  name: "purge_keys",
-  takes: ["integer"],
-  gives: "count",
-  body: `with due as materialized (
-  select k.ctid from :schema.job_keys k
-  where k.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = k.job_id)
+  select k.ctid, k.expires_at from :schema.job_keys k
+  where k.expires_at < :schema.clock() and k.expires_at >= $2
   order by k.expires_at limit $1 for update of k skip locked
+),
+gone as (
+  -- The key of a job that is live or dead does not expire.
+  delete from :schema.job_keys k where k.ctid = any(array(select ctid from due))
+    and not exists (select 1 from :schema.jobs j where j.id = k.job_id)
+  returning 1
 )
-delete from :schema.job_keys k where k.ctid = any(array(select ctid from due))`,
+select (select count(*) from gone), (select count(*) from due), (select max(expires_at) from due)`,
 });
 
-async function counted(store: Store, statement: Statement, limit: number): Promise<number> {
-  const { rows } = await store.query<{ count: string }>(statement, [limit]);
-  return Number(rows[0]?.count ?? 0);
-}
-
-/** Finished jobs that go before their day's partition does. */
-export function purgeEarly(store: Store, limit: number): Promise<number> {
-  return counted(store, PURGE_EARLY, limit);
+export interface ExpiredKeys {
+  expired: number;
+  /** Where the next statement may begin, so that it does not walk past what is gone or stays. */
+  reached: Date | undefined;
+  more: boolean;
 }
 
 /** Keys past their life whose job is neither live nor dead. */
-export function purgeKeys(store: Store, limit: number): Promise<number> {
-  return counted(store, PURGE_KEYS, limit);
+export async function expireKeys(store: Store, limit: number, from?: Date): Promise<ExpiredKeys> {
+  const { rows } = await store.query<{ expired: string; seen: string; reached: Date | null }>(EXPIRE_KEYS, [
+    limit,
+    from?.toISOString() ?? "-infinity",
+  ]);
+  const { expired, seen, reached } = rows[0]!;
+  return { expired: Number(expired), reached: reached ?? undefined, more: Number(seen) >= limit };
 }
 
-const EXPIRED_PARTITIONS = sql`
-select c.relname as name
-from pg_inherits i join pg_class c on c.oid = i.inhrelid
-where i.inhparent = $1::text::regclass and c.relname ~ '^job_history_[0-9]{8}$'
-  and to_date(right(c.relname, 8), 'YYYYMMDD') < (:schema.clock() at time zone 'UTC')::date - 1
-order by c.relname`;
+const COUNT_KEYS = sql`
+select count(*)::integer as count from (
+  select 1 from :schema.job_keys k
+  where k.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = k.job_id) limit $1
+) found`;
 
-const leaf = (name: string, text: string): Statement => ({
-  // In one pass: the schema's own name may hold either word.
-  textIn: (quotedSchema) =>
-    text.replaceAll(/:leaf|:schema/g, (word) => (word === ":leaf" ? `${quotedSchema}."${name}"` : quotedSchema)),
-});
-
-/** Drops whole days whose every job is past its retention. Returns the names of what it dropped. */
-export async function dropExpiredPartitions(store: Store): Promise<string[]> {
-  const { rows } = await store.query<{ name: string }>(EXPIRED_PARTITIONS, [historyName(store)]);
-  const dropped: string[] = [];
-  for (const { name } of rows) {
-    const kept = await store.query(
-      leaf(name, "select 1 from :leaf where purge_at is null or purge_at > :schema.clock() limit 1"),
-    );
-    if (kept.rows.length > 0) continue;
-    // Detaching needs a short exclusive lock on the parent: rather give up and come back than make settles wait.
-    await store.transaction(async (tx) => {
-      await tx.query(leaf(name, "set local lock_timeout = '100ms'"));
-      await tx.query(leaf(name, "alter table :schema.job_history detach partition :leaf"));
-      await tx.query(leaf(name, "drop table :leaf"));
-    });
-    dropped.push(name);
-  }
-  return dropped;
+export async function countExpiredKeys(store: Store, limit: number): Promise<number> {
+  return (await store.query<{ count: number }>(COUNT_KEYS, [limit])).rows[0]!.count;
 }
 
-export const PURGE_STATEMENTS: Record<string, Statement> = { PURGE_EARLY, PURGE_KEYS };
+// Dead jobs go only where their queue has a retention for them; counted from their last failed attempt.
+const DEAD_DUE = `
+  select j.id from (
+    select j.id, j.queue, j.created_at from :schema.jobs j where j.hold = 3 and j.id > $2 order by j.id limit $1
+  ) j
+  join jsonb_to_recordset($3::text::jsonb) as q (queue text, keep_ms bigint) on q.queue = j.queue
+  where coalesce((select max(a.failed_at) from :schema.attempts a where a.job_id = j.id), j.created_at)
+    < :schema.clock() - q.keep_ms * interval '1 millisecond'`;
+
+const PURGE_DEAD = sql`
+with page as materialized (
+  select j.id from :schema.jobs j where j.hold = 3 and j.id > $2 order by j.id limit $1
+),
+gone as (
+  delete from :schema.jobs j where j.id = any(array(
+    select x.id from :schema.jobs x where x.id = any(array(${DEAD_DUE})) and x.state = 'dead'
+    order by x.id for update of x skip locked)) and j.state = 'dead'
+  returning 1
+)
+select (select count(*)::integer from gone) as purged, (select count(*)::integer from page) as seen,
+  (select id from page order by id desc limit 1) as reached`;
+
+export interface KeepDead {
+  queue: string;
+  keepMs: number;
+}
+
+/** One page of the dead, from a place on. */
+export async function purgeDead(
+  store: Store,
+  keep: readonly KeepDead[],
+  limit: number,
+  from: string,
+): Promise<{ purged: number; reached: string; more: boolean }> {
+  const rules = JSON.stringify(keep.map(({ queue, keepMs }) => ({ queue, keep_ms: keepMs })));
+  const { rows } = await store.query<{ purged: number; seen: number; reached: string | null }>(PURGE_DEAD, [
+    limit,
+    from,
+    rules,
+  ]);
+  const { purged, seen, reached } = rows[0]!;
+  return { purged, reached: reached ?? from, more: seen >= limit };
+}
+
+const COUNT_DEAD = sql`select count(*)::integer as count from (${DEAD_DUE}) found`;
+
+export async function countDeadDue(store: Store, keep: readonly KeepDead[], limit: number): Promise<number> {
+  const rules = JSON.stringify(keep.map(({ queue, keepMs }) => ({ queue, keep_ms: keepMs })));
+  const nobody = "00000000-0000-0000-0000-000000000000";
+  return (await store.query<{ count: number }>(COUNT_DEAD, [limit, nobody, rules])).rows[0]!.count;
+}
+
+export const PURGE_STATEMENTS: Record<string, Statement> = { EXPIRE_KEYS, PURGE_DEAD };

@@ -4,6 +4,7 @@ import { sql, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR, lockGroups } from "./settle.ts";
 import { groupsOf } from "./groups-of.ts";
 import { markJobs } from "./mark.ts";
+import { type KeepEnded, keepEndedJson, keepEndedMs } from "./keep-ended.ts";
 
 export interface Cancelled {
   id: string;
@@ -26,7 +27,7 @@ asked as (
   returning j.id
 ),
 decided as materialized (
-  select m.*, 'cancelled' as verdict, null::jsonb as error, null::jsonb as result, $2::bigint as keep_ms, false as charged
+  select m.*, 'cancelled' as verdict, null::jsonb as error, null::jsonb as result, ${keepEndedMs("$2", "m.queue")} as keep_ms, false as charged
   from mine m where m.state = 'pending'
 ),
 ${CONSEQUENCES}
@@ -39,11 +40,15 @@ update :schema.leases l set cancel_ids = l.cancel_ids || array(
   select id from unnest(l.job_ids) as u (id) where id = any($2::uuid[]) and id <> all(l.cancel_ids))
 where l.token = any($1::bigint[]) and l.job_ids && $2::uuid[]`;
 
-export async function cancelIfOpen(store: Store, ids: readonly string[], keepMs: number | null): Promise<Cancelled[]> {
+export async function cancelIfOpen(
+  store: Store,
+  ids: readonly string[],
+  keep: number | null | KeepEnded,
+): Promise<Cancelled[]> {
   return await store.transaction(async (tx) => {
     await markJobs(tx, ids);
     await lockGroups(tx, await groupsOf(tx, ids));
-    const { rows } = await tx.query<Cancelled>(CANCEL, [ids, keepMs]);
+    const { rows } = await tx.query<Cancelled>(CANCEL, [ids, keepEndedJson(keep)]);
     const asked = rows.filter((row) => row.how === "requested");
     if (asked.length > 0) await tx.query(TELL, [asked.map((row) => row.token), asked.map((row) => row.id)]);
     return rows;

@@ -21,16 +21,6 @@ select $1::uuid, $2, key from unnest($3::text[]) as key on conflict do nothing`;
 const CLEAR_KEYS = sql`
 delete from :schema.job_saved_items where job_id = $1::uuid and name = $2`;
 
-const FORGET = sql`
-delete from :schema.job_notes where ctid = any(array(
-  select n.ctid from :schema.job_notes n
-  where not exists (select 1 from :schema.jobs j where j.id = n.job_id) limit $1))`;
-
-const FORGET_ITEMS = sql`
-delete from :schema.job_saved_items where ctid = any(array(
-  select n.ctid from :schema.job_saved_items n
-  where not exists (select 1 from :schema.jobs j where j.id = n.job_id) limit $1))`;
-
 export async function readNote<Value>(
   store: Store,
   jobId: string,
@@ -62,13 +52,6 @@ export async function saveKeys(store: Store, jobId: string, name: string, keys: 
 
 export async function clearKeys(store: Store, jobId: string, name: string): Promise<void> {
   await store.query(CLEAR_KEYS, [jobId, name]);
-}
-
-/** Notes of jobs that are over. Bounded. */
-export async function forgetNotes(store: Store, limit: number): Promise<number> {
-  const notes = await store.query(FORGET, [limit]);
-  const items = await store.query(FORGET_ITEMS, [limit]);
-  return notes.rowCount + items.rowCount;
 }
 
 export const NOTE_STATEMENTS: Record<string, Statement> = { READ, WRITE };

@@ -17,7 +17,7 @@ const BEAT = sql`update :schema.workers set beat_at = :schema.clock(), running =
 const REMOVE = sql`delete from :schema.workers where id = $1`;
 const REMOVE_SILENT = sql`
 delete from :schema.workers where id in (
-  select id from :schema.workers where beat_at < :schema.clock() - interval '5 minutes' limit 100 for update skip locked)`;
+  select id from :schema.workers where beat_at < :schema.clock() - interval '5 minutes' limit $1 for update skip locked)`;
 
 export async function registerWorker(store: Store, worker: WorkerRow): Promise<void> {
   await store.query(REGISTER, [worker.id, worker.name, worker.concurrency, worker.kinds]);
@@ -31,6 +31,14 @@ export async function removeWorker(store: Store, id: string): Promise<void> {
   await store.query(REMOVE, [id]);
 }
 
-export async function removeSilentWorkers(store: Store): Promise<number> {
-  return (await store.query(REMOVE_SILENT)).rowCount;
+/** Workers that have not been heard of for five minutes. */
+export async function removeSilentWorkers(store: Store, limit: number): Promise<number> {
+  return (await store.query(REMOVE_SILENT, [limit])).rowCount;
+}
+
+const COUNT_SILENT = sql`
+select count(*)::integer as count from :schema.workers where beat_at < :schema.clock() - interval '5 minutes'`;
+
+export async function countSilentWorkers(store: Store): Promise<number> {
+  return (await store.query<{ count: number }>(COUNT_SILENT)).rows[0]!.count;
 }

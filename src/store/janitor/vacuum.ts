@@ -1,0 +1,59 @@
+// Keeps the tables that change most free of dead rows, where autovacuum is late or is not there at all.
+import { sql, type Statement, type Store } from "../sql.ts";
+
+/** Rows come and go here all the time. */
+const HOT = [
+  "jobs",
+  "leases",
+  "job_keys",
+  "job_groups",
+  "workers",
+  "chores",
+  "job_notes",
+  "queue_depths",
+  "run_counts",
+];
+
+const DEAD_ROWS = sql`
+select s.relname as name, s.n_dead_tup::float8 as dead, s.n_live_tup::float8 as live
+from pg_stat_user_tables s where s.schemaname = $1 and s.relname = any($2::text[])
+  and s.n_dead_tup > 1000 and s.n_dead_tup > 0.2 * s.n_live_tup
+  -- Somebody is at it, or has just been.
+  and coalesce(s.last_autovacuum, '-infinity') < now() - interval '30 seconds'
+  and not exists (select 1 from pg_stat_progress_vacuum v where v.relid = s.relid)`;
+
+export interface DeadRows {
+  name: string;
+  dead: number;
+}
+
+/** Hot tables that hold many dead rows. Server tier: the embedded one does not count them in time. */
+export async function tablesToVacuum(store: Store): Promise<DeadRows[]> {
+  return (await store.query<DeadRows>(DEAD_ROWS, [store.schema, HOT])).rows;
+}
+
+/** Never waits for a lock, nor makes anybody wait. */
+const vacuum = (table: string): Statement => ({
+  textIn: (quotedSchema) => `vacuum (skip_locked, truncate false, analyze) ${quotedSchema}.${table}`,
+});
+
+export async function vacuumTable(store: Store, table: string, timeoutMs: number): Promise<void> {
+  if (!HOT.includes(table)) throw new Error(`${table} is not a table that the janitor vacuums.`);
+  await store.query(vacuum(table), [], { timeoutMs });
+}
+
+export async function vacuumHot(store: Store, timeoutMs: number): Promise<void> {
+  for (const table of HOT) await vacuumTable(store, table, timeoutMs);
+}
+
+const WAL_BYTES = sql`select (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8 as bytes`;
+const CHECKPOINT: Statement = { textIn: () => "checkpoint" };
+
+/** How much was ever written to the log. */
+export async function walBytes(store: Store): Promise<number> {
+  return (await store.query<{ bytes: number }>(WAL_BYTES)).rows[0]!.bytes;
+}
+
+export async function checkpoint(store: Store, timeoutMs: number): Promise<void> {
+  await store.query(CHECKPOINT, [], { timeoutMs });
+}

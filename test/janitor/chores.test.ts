@@ -1,0 +1,225 @@
+// What each chore removes, what it leaves, and what its preview says of it.
+import { describe, expect, test } from "vitest";
+import { drain } from "#src/testing/drain.js";
+import { listLeaves, walkLeaf, knownDays } from "#src/store/janitor/history-leaves.js";
+import { countDepths, latestDepths } from "#src/store/stats/depths.js";
+import { runSeries } from "#src/store/stats/run-counts.js";
+import { makeKind, uniqueName } from "../support/make.ts";
+import { TIERS, useHoldfast } from "../support/open-test.ts";
+
+const failing = (options: object = {}) =>
+  makeKind({
+    attempts: 1,
+    run: () => {
+      throw new Error("no");
+    },
+    ...options,
+  });
+
+describe.each(TIERS)("the chores (%s)", (tier) => {
+  const bench = useHoldfast(tier, {
+    queues: {
+      brief: { keepDone: "1h", keepEnded: "1m", keepDead: "2d" },
+      eternal: { keepDone: "forever" },
+    },
+  });
+  const run = async (chore: string): Promise<Record<string, number>> => {
+    const [result] = await bench.hf.janitor.run(chore);
+    if (!result?.ran || result.error !== null) throw new Error(JSON.stringify(result));
+    return result.rows;
+  };
+  const rowsOf = async (chore: string): Promise<Record<string, number> | undefined> =>
+    (await bench.hf.janitor.preview(chore))[0]?.rows;
+  const count = async (table: string): Promise<number> =>
+    (await bench.db.query<{ n: number }>(`select count(*)::integer as n from holdfast.${table}`)).rows[0]!.n;
+
+  test("purge-finished: each queue keeps its jobs for its own time; done and cancelled are told apart", async () => {
+    const [brief, eternal, plain] = ["brief", "eternal", "default"].map((queue) => makeKind({ queue }));
+    const jobs = await Promise.all([brief!, eternal!, plain!].map((kind) => bench.hf.enqueue(kind, 1)));
+    await drain(bench.hf, [brief!, eternal!, plain!]);
+    const { id: gone } = await bench.hf.enqueue(brief!, 2);
+    await bench.hf.jobs.cancel(gone);
+    await bench.hf.clock.advance("59s");
+    expect(await run("purge-finished")).toEqual({});
+    await bench.hf.clock.advance("2s");
+    expect(await rowsOf("purge-finished")).toEqual({ cancelled: 1 });
+    expect(await run("purge-finished")).toEqual({ cancelled: 1 });
+    await bench.hf.clock.advance("58m");
+    expect(await run("purge-finished")).toEqual({});
+    await bench.hf.clock.advance("2m");
+    expect(await run("purge-finished")).toEqual({ done: 1 });
+    const left = await Promise.all(jobs.map(({ id }) => bench.hf.jobs.get(id)));
+    expect(left.map((job) => job?.state)).toEqual([undefined, "done", "done"]);
+    const { runs } = await bench.hf.janitor.history({ chore: "purge-finished" });
+    expect(runs.map(({ rows }) => rows)).toEqual([{ done: 1 }, { cancelled: 1 }]);
+  });
+
+  test("drop-days: a day with jobs that stay loses the others, a day after they were due; it is read once", async () => {
+    await bench.hf.clock.advance("3d");
+    const [stays, goes] = [makeKind({ queue: "eternal" }), makeKind()];
+    const kept = await bench.hf.enqueue(stays, 1);
+    const purged = await bench.hf.enqueue(goes, 2);
+    await drain(bench.hf, [stays, goes]);
+    await bench.hf.clock.advance("2d");
+    expect(await run("drop-days")).not.toHaveProperty("purged");
+    const known = await knownDays(bench.store);
+    expect([...known.values()].some((day) => day.known && !day.canDrop)).toBe(true);
+    await bench.hf.clock.advance("5d");
+    await run("drop-days");
+    expect(await bench.hf.jobs.get(purged.id)).toMatchObject({ state: "done" });
+    await bench.hf.clock.advance("3d");
+    expect(await run("drop-days")).toMatchObject({ purged: expect.any(Number) });
+    expect(await bench.hf.jobs.get(purged.id)).toBeUndefined();
+    expect(await bench.hf.jobs.get(kept.id)).toMatchObject({ state: "done" });
+  });
+
+  test("drop-days: goes on where a walk through a large day was cut short, and deletes nothing on its first", async () => {
+    const kind = makeKind();
+    await bench.hf.enqueueMany(
+      kind,
+      Array.from({ length: 500 }, () => ({ payload: "x".repeat(200) })),
+    );
+    await drain(bench.hf, [kind]);
+    await bench.hf.clock.advance("30d");
+    const leaf = (await listLeaves(bench.store)).filter(({ isOver, pages }) => isOver && pages > 8).at(-1)!;
+    const before = await count(leaf.name);
+    expect(await walkLeaf(bench.store, { leaf, fromPage: 0, pages: 4, purge: false })).toBe(0);
+    expect((await knownDays(bench.store)).get(leaf.day)).toMatchObject({ walked: 4, known: false, canDrop: false });
+    expect(await count(leaf.name)).toBe(before);
+    expect((await run("drop-days"))["days"]).toBeGreaterThan(0);
+    expect((await listLeaves(bench.store)).map(({ day }) => day)).not.toContain(leaf.day);
+    expect((await knownDays(bench.store)).has(leaf.day)).toBe(false);
+  });
+
+  test("drop-days: finishes what somebody began and did not finish", async () => {
+    await bench.db.query("create table holdfast.job_history_20200101 (like holdfast.job_history)");
+    expect(await run("drop-days")).toMatchObject({ days: 1 });
+    expect((await listLeaves(bench.store)).map(({ day }) => day)).not.toContain("2020-01-01");
+  });
+
+  test("purge-dead: only where the queue says so, counted from the last attempt; all others stay", async () => {
+    const [brief, plain] = [failing({ queue: "brief" }), failing()];
+    const ids = await Promise.all([brief, plain].map(async (kind) => (await bench.hf.enqueue(kind, 1)).id));
+    await drain(bench.hf, [brief, plain]);
+    await bench.hf.clock.advance("47h");
+    expect(await run("purge-dead")).toEqual({});
+    await bench.hf.clock.advance("2h");
+    expect(await rowsOf("purge-dead")).toEqual({ dead: 1 });
+    expect(await run("purge-dead")).toEqual({ dead: 1 });
+    await bench.hf.clock.advance("3650d");
+    await run("purge-dead");
+    const left = await Promise.all(ids.map((id) => bench.hf.jobs.get(id)));
+    expect(left.map((job) => job?.state)).toEqual([undefined, "dead"]);
+  });
+
+  test("expire-keys: passes by the keys of jobs that wait or are dead, however many are in front", async () => {
+    const [waiting, ended] = [makeKind(), makeKind()];
+    const rows = Array.from({ length: 2_500 }, (_, n) => ({ payload: n, key: `k${n}` }));
+    const alive = rows.slice(0, 1_500).map((row) => ({ ...row, delay: "3650d" as const }));
+    await bench.hf.enqueueMany(waiting, alive);
+    await bench.hf.enqueueMany(ended, rows.slice(0, 10));
+    await drain(bench.hf, [ended]);
+    await bench.hf.clock.advance("31d");
+    const before = await count("job_keys");
+    expect(await rowsOf("expire-keys")).toMatchObject({ expired: expect.any(Number) });
+    expect(await count("job_keys")).toBe(before);
+    await run("expire-keys");
+    await run("expire-keys");
+    const { rows: left } = await bench.db.query<{ kind: string; n: number }>(
+      "select kind, count(*)::integer as n from holdfast.job_keys where kind = any($1) group by kind",
+      [[waiting.kind, ended.kind]],
+    );
+    expect(left).toEqual([{ kind: waiting.kind, n: 1_500 }]);
+    await bench.db.query("delete from holdfast.jobs where kind = $1", [waiting.kind]);
+  });
+
+  test("forget-attempts: attempts of jobs that can still be read stay, those of others go", async () => {
+    let tries = 0;
+    const kind = makeKind({
+      attempts: 2,
+      backoff: ["0s"],
+      keepDone: "1h",
+      run: () => {
+        if ((tries += 1) === 1) throw new Error("once");
+      },
+    });
+    const dead = failing();
+    const [done, kept] = [await bench.hf.enqueue(kind, 1), await bench.hf.enqueue(dead, 1)];
+    await drain(bench.hf, [kind, dead]);
+    await run("forget-attempts");
+    expect(await bench.hf.jobs.attempts(done.id)).toHaveLength(1);
+    await bench.hf.clock.advance("61m");
+    await run("purge-finished");
+    await run("forget-attempts");
+    expect(await bench.hf.jobs.attempts(done.id)).toEqual([]);
+    expect(await bench.hf.jobs.attempts(kept.id)).toHaveLength(1);
+  });
+
+  test("remove-dead-workers: those that were not heard of for five minutes", async () => {
+    await bench.db.query(
+      `insert into holdfast.workers select gen_random_uuid(), 'w' || n, now(), holdfast.clock() - make_interval(mins => n), 1, '{}'
+       from unnest(array[4, 6]) n`,
+    );
+    expect(await rowsOf("remove-dead-workers")).toEqual({ removed: 1 });
+    expect(await run("remove-dead-workers")).toEqual({ removed: 1 });
+    const { rows } = await bench.db.query("select name from holdfast.workers where name in ('w4', 'w6')");
+    expect(rows).toEqual([{ name: "w4" }]);
+    await bench.db.query("delete from holdfast.workers where name = 'w4'");
+  });
+
+  test("measure-queues: writes how deep the queues are, when that changed; zero is a figure too", async () => {
+    const queue = uniqueName("queue");
+    const kind = makeKind({ queue });
+    await bench.hf.enqueueMany(kind, [{ payload: 1 }, { payload: 2 }, { payload: 3, delay: "1h" }]);
+    await run("measure-queues");
+    const depth = async () => (await latestDepths(bench.store)).find((found) => found.queue === queue);
+    expect(await depth()).toMatchObject({ ready: 2, scheduled: 1, running: 0, dead: 0, estimated: false });
+    expect((await depth())!.oldestReadyAt).toBeInstanceOf(Date);
+    const { takenAt } = (await depth())!;
+    await run("measure-queues");
+    expect((await depth())!.takenAt).toEqual(takenAt);
+    await bench.hf.clock.advance("2h");
+    await drain(bench.hf, [kind]);
+    await run("measure-queues");
+    expect(await depth()).toMatchObject({ ready: 0, scheduled: 0, oldestReadyAt: null });
+  });
+
+  test("vacuum, make-partitions, roll-up and trim-history do no harm", async () => {
+    for (const chore of ["vacuum", "make-partitions", "roll-up", "trim-history", "forget-notes"]) await run(chore);
+    expect(await countDepths(bench.store)).toBeInstanceOf(Array);
+    const { rows } = await bench.db.query<{ now: Date }>("select holdfast.clock() as now");
+    const [to, from] = [rows[0]!.now, new Date(rows[0]!.now.getTime() - 3_600_000)];
+    expect(await runSeries(bench.store, { from, to, queue: null, limit: 10, width: 60 })).toBeInstanceOf(Array);
+  });
+
+  test("trim-history: what the janitor did is kept for a month", async () => {
+    const before = (await bench.hf.janitor.history({ limit: 1_000 })).runs.length;
+    expect(before).toBeGreaterThan(0);
+    await bench.hf.clock.advance("31d");
+    await run("trim-history");
+    const { runs } = await bench.hf.janitor.history({ limit: 1_000 });
+    expect(runs.map(({ chore }) => chore)).toEqual(["trim-history"]);
+  });
+
+  test("history: newest first, by pages", async () => {
+    const kind = makeKind({ queue: "brief" });
+    for (let n = 0; n < 3; n += 1) {
+      await bench.hf.enqueue(kind, n);
+      await drain(bench.hf, [kind]);
+      await bench.hf.clock.advance("2h");
+      await run("purge-finished");
+    }
+    const first = await bench.hf.janitor.history({ chore: "purge-finished", limit: 2 });
+    expect(first.runs).toHaveLength(2);
+    const second = await bench.hf.janitor.history({ chore: "purge-finished", limit: 2, cursor: first.next! });
+    expect(second.runs.length).toBeGreaterThan(0);
+    expect(Number(second.runs[0]!.id)).toBeLessThan(Number(first.runs[1]!.id));
+  });
+
+  test("a chore that does not exist is refused, with the names of those that do", async () => {
+    await expect(bench.hf.janitor.run("sweep")).rejects.toThrow('There is no chore "sweep".');
+    await expect(bench.hf.janitor.preview("sweep")).rejects.toMatchObject({
+      hint: expect.stringContaining("purge-finished"),
+    });
+  });
+});
