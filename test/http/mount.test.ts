@@ -22,6 +22,14 @@ test("as it is: a Request goes in, a Response comes out", async () => {
   expect(await response.json()).toMatchObject({ created: true, conflict: false });
 });
 
+test("the Host counts as well as the address: a proxy may have rewritten one of them", async () => {
+  const handler = makeHandler({ hf: bench.hf, kinds: KINDS });
+  const ask = (url: string, host: string) => handler(new Request(`${url}/livez`, { headers: { host } }));
+  expect((await ask("http://localhost", "localhost:7070")).status).toBe(200);
+  expect((await ask("http://localhost", "evil.example")).status).toBe(403);
+  expect((await ask("http://evil.example", "localhost")).status).toBe(403);
+});
+
 test("in a Hono app, below a path, beside other routes", async () => {
   const handler = makeHandler({ hf: bench.hf, kinds: KINDS, token: TOKEN, allowedHosts: ["shop.example"] });
   const app = new Hono().get("/", (context) => context.text("shop")).mount("/background", handler);

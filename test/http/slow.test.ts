@@ -144,6 +144,11 @@ describe("streamBody", () => {
     }
   });
 
+  test("a body that is announced as too large is refused before any of it came", async () => {
+    const said = await talk(port, head("/", 1_001)).closed;
+    expect(said).toContain("HTTP/1.1 413");
+  });
+
   test("a client that goes away is a body that is incomplete", async () => {
     outcomes.length = 0;
     const { socket } = talk(port, `${head("/", 900)}x`);
