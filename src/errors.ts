@@ -75,6 +75,21 @@ export class SchemaOutdated extends HoldfastError {
   readonly code = "HOLDFAST_SCHEMA_OUTDATED";
 }
 
+/** Content that is larger than the inbox takes. */
+export class TooLarge extends HoldfastError {
+  readonly code = "HOLDFAST_TOO_LARGE";
+}
+
+/** The recipient's inbox has no room for it. */
+export class QuotaExceeded extends HoldfastError {
+  readonly code = "HOLDFAST_QUOTA_EXCEEDED";
+}
+
+/** Bytes that are not those whose hash is known. */
+export class ContentCorrupt extends HoldfastError {
+  readonly code = "HOLDFAST_CONTENT_CORRUPT";
+}
+
 /** A wait ended before what it waited for happened. */
 export class WaitTimeout extends HoldfastError {
   readonly code = "HOLDFAST_WAIT_TIMEOUT";

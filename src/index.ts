@@ -18,6 +18,17 @@ export type { Holdfast } from "./client/client.ts";
 export type { Audit, AuditPage } from "./client/audit.ts";
 export type { AuditEntry } from "./store/audit/list.ts";
 export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
+export type { Content, ContentStream, Json } from "./inbox/content.ts";
+export type { Inbox, Inboxes, InboxStats, ParcelListOptions, ParcelPage } from "./inbox/inbox.ts";
+export type { OpenedContent, Range } from "./inbox/open-content.ts";
+export type { Arrival, PollOptions } from "./inbox/poll.ts";
+export type { Draft, PutFiles, PutParcel } from "./inbox/put.ts";
+export type { FileOptions, PutFile, PutOptions } from "./inbox/put-options.ts";
+export type { SavedFile } from "./inbox/save-file.ts";
+export type { Stuck } from "./inbox/stuck.ts";
+export type { InboxOptions } from "./options/inbox.ts";
+export type { Acked } from "./store/inbox/ack.ts";
+export type { ExpiryReason, Parcel, ParcelState } from "./store/inbox/rows.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";
 export type { Sql, SqlTransaction } from "./client/sql.ts";
 export type { NewToken, Tokens } from "./client/tokens.ts";
@@ -45,6 +56,7 @@ export type { Lease, WorkerInfo, WorkerList } from "./store/workers/list.ts";
 export type { Worker } from "./worker/worker.ts";
 export {
   Closed,
+  ContentCorrupt,
   DatabaseUnavailable,
   FolderLocked,
   FolderUnusable,
@@ -54,9 +66,11 @@ export {
   NotFound,
   OptionInvalid,
   PayloadInvalid,
+  QuotaExceeded,
   SchemaOutdated,
   SchemaTooNew,
   StateConflict,
+  TooLarge,
   TransactionNested,
   WaitTimeout,
 } from "./errors.ts";

@@ -1,5 +1,6 @@
 // Every option of open() and work(), resolved once, checked once, frozen. Nothing downstream has a default of its own.
 import { OptionInvalid } from "./errors.ts";
+import { type InboxOptions, type ResolvedInboxOptions, resolveInboxOptions } from "./options/inbox.ts";
 import { durationMs, retentionMs, type Duration } from "./shared/duration.ts";
 import { refuseUnknown } from "./shared/refuse-unknown.ts";
 
@@ -28,6 +29,8 @@ export interface OpenOptions {
   purgeEvery?: Duration;
   /** The lease of kinds that do not say it themselves: how long after its last beat a worker is taken for dead. */
   lease?: Duration;
+  /** Limits and retentions of the inbox. */
+  inbox?: InboxOptions;
   /** Receives what Holdfast has to say; the default says nothing. */
   log?: Logger;
 }
@@ -58,6 +61,7 @@ export interface ResolvedOptions {
   queues: Readonly<Record<string, ResolvedQueueOptions>>;
   purgeEvery: Duration;
   leaseMs: number;
+  inbox: ResolvedInboxOptions;
   log: Logger;
 }
 
@@ -84,7 +88,7 @@ export const OPEN_DEFAULTS = {
   log: SILENT,
 } as const satisfies OpenOptions;
 
-const OPEN_KNOWN = ["database", ...Object.keys(OPEN_DEFAULTS)];
+const OPEN_KNOWN = ["database", "inbox", ...Object.keys(OPEN_DEFAULTS)];
 const QUEUE_KNOWN = ["keepDone", "keepEnded", "keepDead"];
 
 export function resolveOpenOptions(given: OpenOptions): ResolvedOptions {
@@ -101,6 +105,7 @@ export function resolveOpenOptions(given: OpenOptions): ResolvedOptions {
     queues: resolveQueues(options.queues),
     purgeEvery: interval("open().purgeEvery", options.purgeEvery),
     leaseMs: atLeast("open().lease", durationMs("open().lease", options.lease), 100),
+    inbox: resolveInboxOptions(options.inbox),
     log: options.log,
   });
 }

@@ -44,7 +44,7 @@ export function makeApi(url: string, token: string | undefined): Api {
   async function call<Answer>(method: "GET" | "POST", path: string, body?: unknown): Promise<Answer> {
     const response = await reach(method, path, body);
     const text = await response.text().catch(() => "");
-    const answer = parse(text);
+    const answer = parseAnswer(text);
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a server of ours answers is what the contract says
     if (response.ok && answer !== undefined) return answer as Answer;
     throw refusal(url, response.status, answer);
@@ -110,11 +110,13 @@ const EXIT_BY_STATUS: Record<number, number> = {
   404: EXIT.notFound,
   409: EXIT.conflict,
   413: EXIT.usage,
+  416: EXIT.usage,
   422: EXIT.usage,
   503: EXIT.temporary,
+  507: EXIT.temporary,
 };
 
-function refusal(url: string, status: number, answer: unknown): Problem {
+export function refusal(url: string, status: number, answer: unknown): Problem {
   const error = isErrorBody(answer) ? answer.error : undefined;
   if (!error) {
     const message = `What answers at ${url} is not a Holdfast server (status ${status}).`;
@@ -131,7 +133,7 @@ function isErrorBody(answer: unknown): answer is ErrorBody {
   return error !== null && typeof error === "object" && "message" in error && "hint" in error && "code" in error;
 }
 
-function parse(text: string): unknown {
+export function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

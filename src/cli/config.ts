@@ -1,6 +1,7 @@
 // The shape of holdfast.config.ts. defineConfig() gives it types and changes nothing.
 import type { App } from "../apps/define-app.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
+import type { InboxOptions } from "../options/inbox.ts";
 
 export interface HoldfastConfig {
   /** The apps that `holdfast dev` and `start` run: what defineApp() returned. */
@@ -18,6 +19,8 @@ export interface HoldfastConfig {
   port?: number;
   /** Names, besides those of this machine, under which the server may be called. */
   allowedHosts?: readonly string[];
+  /** Limits and retentions of the inbox, as in open(). */
+  inbox?: InboxOptions;
 }
 
 export type ConfigSource = HoldfastConfig | (() => HoldfastConfig | Promise<HoldfastConfig>);
@@ -36,4 +39,5 @@ export const CONFIG_KNOWN = [
   "host",
   "port",
   "allowedHosts",
+  "inbox",
 ] as const satisfies readonly (keyof HoldfastConfig)[];

@@ -5,6 +5,7 @@ import { addAppCommands } from "./app-commands.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDev } from "./commands/dev.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
+import { addInbox } from "./commands/inbox.ts";
 import { addJanitor } from "./commands/janitor.ts";
 import { addJobs } from "./commands/jobs.ts";
 import { addMigrate } from "./commands/migrate.ts";
@@ -25,6 +26,7 @@ const COMMANDS = [
   addJobs,
   addWorkers,
   addJanitor,
+  addInbox,
   addToken,
   addConfig,
 ];

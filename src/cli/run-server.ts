@@ -80,6 +80,7 @@ async function start(
     database: settings.database.value,
     data: settings.data.value,
     schema: settings.schema.value,
+    inbox: settings.inbox.value,
     log: calmTrouble(log),
   });
   running.hf = hf;

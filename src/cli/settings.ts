@@ -3,6 +3,7 @@
 import type { App } from "../apps/define-app.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import { OPEN_DEFAULTS, WORK_DEFAULTS } from "../options.ts";
+import type { InboxOptions } from "../options/inbox.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import type { LoadedConfig } from "./config-file.ts";
 import { type Env, type Found, toDatabase, toHost, toPort, toSchema } from "./env.ts";
@@ -34,6 +35,7 @@ export interface Settings {
   grace: Found<Duration>;
   jobs: Found<readonly AnyJobKind[]>;
   apps: Found<readonly App[]>;
+  inbox: Found<InboxOptions>;
 }
 
 export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig | null): Settings {
@@ -65,6 +67,7 @@ export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig
     grace: flag("grace", flags.grace, toDuration) ?? byDefault(WORK_DEFAULTS.grace),
     jobs: inFile(config.jobs) ?? (config.apps?.length ? byDefault([]) : { value: SAMPLE_JOBS, source: "samples" }),
     apps: inFile(config.apps) ?? byDefault([]),
+    inbox: inFile(config.inbox) ?? byDefault({}),
   };
 }
 

@@ -2,6 +2,8 @@
 import { JOB_EVENTS } from "../metrics/job-ended.ts";
 import type { Db } from "../db/db.ts";
 import { Closed, KindUnknown, OptionInvalid } from "../errors.ts";
+import { makeInboxChore } from "../inbox/chore.ts";
+import { type Inbox, type Inboxes, makeInboxRoom } from "../inbox/inbox.ts";
 import { makeOwnChores } from "../janitor/chores/chores.ts";
 import { type Janitor, makeJanitor } from "../janitor/janitor.ts";
 import type { AnyJobKind, JobKind } from "../job/define-job.ts";
@@ -54,6 +56,10 @@ export interface Holdfast extends AsyncDisposable {
   readonly audit: Audit;
   /** The database, for tables of your own. */
   readonly sql: Sql;
+  /** Bytes handed to this recipient. */
+  inbox(recipient: string): Inbox;
+  /** All recipients: how each inbox stands, and the limits. */
+  readonly inboxes: Inboxes;
   /** After a commit of yours that enqueued with `tx`: workers look at once instead of at their next poll. */
   wake(): void;
   on<Name extends keyof HoldfastEvents>(name: Name, listener: Listener<HoldfastEvents[Name]>): () => void;
@@ -72,6 +78,7 @@ export interface ClientInput {
 export function makeClient({ db, store, options, events, seenForMs }: ClientInput): Holdfast {
   const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
   const wakeUps = makeWakeUps(db, options.schema, trouble("wake-ups"));
+  const inboxRoom = makeInboxRoom({ db, store, limits: options.inbox, events });
   const occupancy = makeOccupancy();
   const workers = new Set<Worker>();
   // Whoever asks who is alive here must not be told of one that is gone: what it left behind would never be recovered.
@@ -136,11 +143,22 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     }),
   });
   janitor.add(makeAuditChore(store));
+  janitor.add(
+    makeInboxChore({
+      store,
+      limits: options.inbox,
+      events,
+      onFollowed: (kinds) => {
+        for (const kind of kinds) wakeUps.send({ kind, rank: 0 });
+      },
+    }),
+  );
 
   async function close(): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop()));
     await janitor.stop();
     await enqueuer.idle();
+    await inboxRoom.close();
     await wakeUps.close();
     await db.close();
   }
@@ -154,6 +172,11 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     tokens: makeTokens(store),
     audit: makeAudit(store),
     sql: makeSql(db, options.schema, options.migrate),
+    inbox(recipient) {
+      assertOpen();
+      return inboxRoom.inbox(recipient);
+    },
+    inboxes: inboxRoom.inboxes,
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();
       assertKind(kind);
@@ -196,6 +219,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     },
     wake() {
       wakeUps.send({});
+      inboxRoom.wakeAll();
     },
     on: (name, listener) => events.on(name, listener),
     close: () => (closing ??= close()),

@@ -6,12 +6,14 @@ import { documentContracts } from "./contracts/document.ts";
 import { eventContracts } from "./contracts/events.ts";
 import { healthContracts } from "./contracts/health.ts";
 import { janitorContracts } from "./contracts/janitor.ts";
+import { inboxContracts } from "./contracts/inbox.ts";
 import { jobContracts } from "./contracts/jobs.ts";
 import { tokenContracts } from "./contracts/tokens.ts";
 import { workerContracts } from "./contracts/workers.ts";
 
 export const CONTRACTS = {
   ...jobContracts,
+  ...inboxContracts,
   ...workerContracts,
   ...janitorContracts,
   ...appContracts,

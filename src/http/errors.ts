@@ -4,13 +4,16 @@
 import { randomBytes } from "node:crypto";
 import {
   Closed,
+  ContentCorrupt,
   DatabaseUnavailable,
   HoldfastError,
   KindUnknown,
   NotFound,
   OptionInvalid,
   PayloadInvalid,
+  QuotaExceeded,
   StateConflict,
+  TooLarge,
   WaitTimeout,
 } from "../errors.ts";
 
@@ -25,6 +28,7 @@ export const HTTP_CODES = {
   HOLDFAST_HTTP_BODY_TOO_SLOW: 408,
   HOLDFAST_HTTP_BODY_TOO_LARGE: 413,
   HOLDFAST_HTTP_TYPE_UNSUPPORTED: 415,
+  HOLDFAST_HTTP_RANGE_UNSATISFIABLE: 416,
   HOLDFAST_HTTP_INTERNAL: 500,
   HOLDFAST_HTTP_TOO_MANY_STREAMS: 503,
 } as const;
@@ -62,6 +66,9 @@ const STATUSES: readonly [abstract new (...args: never) => HoldfastError, number
   [KindUnknown, 422],
   [NotFound, 404],
   [StateConflict, 409],
+  [TooLarge, 413],
+  [ContentCorrupt, 422],
+  [QuotaExceeded, 507],
   [DatabaseUnavailable, 503],
   [Closed, 503],
   [WaitTimeout, 504],

@@ -26,6 +26,7 @@ import { makeDocumentRoutes } from "./routes/document.ts";
 import { makeEventRoutes } from "./routes/events.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
 import { makeJanitorRoutes } from "./routes/janitor.ts";
+import { makeInboxRoutes } from "./routes/inbox.ts";
 import { makeJobRoutes } from "./routes/jobs.ts";
 import type { Answer, Route } from "./routes/route.ts";
 import { makeTokenRoutes } from "./routes/tokens.ts";
@@ -91,6 +92,7 @@ export function makeHandler(options: HandlerOptions): Handler {
   const hub = makeEventHub(hf);
   const routes: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
+    ...makeInboxRoutes(hf),
     ...makeWorkerRoutes(hf),
     ...makeJanitorRoutes(hf),
     ...makeAppListRoutes(apps),

@@ -20,6 +20,12 @@ interface EndEvent extends JobEvent {
   durationMs: number | null;
 }
 
+interface ParcelEvent {
+  parcelId: string;
+  recipient: string;
+  size: number;
+}
+
 export interface HoldfastEvents {
   "job.enqueued": JobEvent & { created: boolean; conflict: boolean };
   "job.claimed": RunEvent & { waitedMs: number };
@@ -34,6 +40,13 @@ export interface HoldfastEvents {
   /** The run's result was refused, or the lease ran out under it. */
   "lease.lost": RunEvent;
   "lease.expired": { jobId: string; kind: string };
+  "parcel.put": ParcelEvent & { created: boolean; conflict: boolean };
+  /** Somebody got all of it. */
+  "parcel.fetched": ParcelEvent;
+  /** For the first time. `gone`: its time was over by then. */
+  "parcel.acked": ParcelEvent & { gone: boolean };
+  /** Its time is over and nobody acked it. */
+  "parcel.expired": ParcelEvent & { name: string; reason: "never fetched" | "fetched, never acked" };
   "worker.started": { workerId: string; kinds: string[]; concurrency: number };
   "worker.stopped": { workerId: string };
   /** A chore of the janitor ran here; `rows` says how many came to which end. */
@@ -54,6 +67,10 @@ export const EVENT_NAMES = [
   "job.again",
   "lease.lost",
   "lease.expired",
+  "parcel.put",
+  "parcel.fetched",
+  "parcel.acked",
+  "parcel.expired",
   "worker.started",
   "worker.stopped",
   "chore.ran",

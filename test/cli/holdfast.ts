@@ -91,33 +91,41 @@ export function start(args: readonly string[], options: RunOptions = {}): Promis
 
 /** The same, with the command of another place. */
 export async function startFrom(program: string, args: readonly string[], options: RunOptions = {}): Promise<Running> {
+  const running = spawnHoldfast(args, options, program);
+  await running.says('"message":"Ready"');
+  const line = running.stderr.split("\n").find((text) => text.includes('"message":"Ready"'))!;
+  const ready = JSON.parse(line) as Running["ready"];
+  return Object.defineProperty({ ...running, ready }, "stderr", { get: () => running.stderr });
+}
+
+/** A command that goes on until somebody ends it. */
+export function spawnHoldfast(
+  args: readonly string[],
+  options: RunOptions = {},
+  program = main,
+): Omit<Running, "ready"> {
   const { child, output, ended, hearers } = launch(args, options, program);
-  const says = async (text: string): Promise<void> => {
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => settle(`it did not say ${JSON.stringify(text)}`), 60_000);
-      const look = (): void => {
-        if (output.stderr.includes(text)) settle();
-        else if (child.exitCode !== null || child.signalCode !== null) settle("it ended");
-      };
-      const settle = (why?: string): void => {
-        clearTimeout(timer);
-        hearers.delete(look);
-        if (why === undefined) resolve();
-        else reject(new Error(`${args.join(" ")}: ${why}:\n${output.stderr}`));
-      };
-      hearers.add(look);
-      look();
-    });
-  };
-  await says('"message":"Ready"');
-  const line = output.stderr.split("\n").find((text) => text.includes('"message":"Ready"'))!;
   return {
     pid: child.pid!,
-    ready: JSON.parse(line) as Running["ready"],
     get stderr() {
       return output.stderr;
     },
-    says,
+    says: (text) =>
+      new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => settle(`it did not say ${JSON.stringify(text)}`), 60_000);
+        const look = (): void => {
+          if (output.stderr.includes(text)) settle();
+          else if (child.exitCode !== null || child.signalCode !== null) settle("it ended");
+        };
+        const settle = (why?: string): void => {
+          clearTimeout(timer);
+          hearers.delete(look);
+          if (why === undefined) resolve();
+          else reject(new Error(`${args.join(" ")}: ${why}:\n${output.stderr}`));
+        };
+        hearers.add(look);
+        look();
+      }),
     kill: (signal) => void child.kill(signal),
     ended,
   };

@@ -1,17 +1,22 @@
-// docs/options.md names every option of open() and work() with the default it really has.
+// docs/options.md names every option of open() and work(), and docs/inbox.md every option of the inbox, with the default it
+// really has.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { INBOX_DEFAULTS } from "#src/options/inbox.js";
 import { OPEN_DEFAULTS, WORK_DEFAULTS } from "#src/options.js";
 
-const page = readFileSync("docs/options.md", "utf8");
-const section = (title: string): string => page.split(/^## /m).find((part) => part.startsWith(title)) ?? "";
+function section(page: string, title: string): string {
+  const parts = readFileSync(page, "utf8").split(/^## /m);
+  return parts.find((part) => part.startsWith(title)) ?? "";
+}
 
 test.each([
-  ["`open(options)`", OPEN_DEFAULTS],
-  ["`hf.work(kinds, options)`", WORK_DEFAULTS],
-])("%s", (title, defaults) => {
+  ["docs/options.md", "`open(options)`", OPEN_DEFAULTS],
+  ["docs/options.md", "`hf.work(kinds, options)`", WORK_DEFAULTS],
+  ["docs/inbox.md", "Limits", INBOX_DEFAULTS],
+])("%s: %s", (page, title, defaults) => {
   for (const [name, value] of Object.entries(defaults)) {
-    const line = section(title)
+    const line = section(page, title)
       .split("\n")
       .find((row) => row.startsWith(`| \`${name}\``));
     expect(line, `${name} in ${title}`).toBeDefined();

@@ -115,6 +115,20 @@ const RULES: Record<string, string> = {
     select kind, coalesce_key, count(*) from :schema.jobs
     where coalesce_key is not null and state <> 'dead' group by kind, coalesce_key having count(*) > 1`,
 
+  "every chunk belongs to a parcel or to a draft": `
+    select c.parcel_id, count(*) from :schema.parcel_chunks c
+    where not exists (select 1 from :schema.parcels p where p.id = c.parcel_id and p.removed_at is null)
+      and not exists (select 1 from :schema.parcel_drafts d where d.id = c.parcel_id)
+    group by c.parcel_id`,
+
+  "content is delivered once: no parcel is a draft": `
+    select p.id from :schema.parcels p join :schema.parcel_drafts d on d.id = p.id`,
+
+  "a recipient's acks are counted once each": `
+    select i.recipient, i.acked_count, count(p.id) from :schema.inboxes i
+    join :schema.parcels p on p.recipient = i.recipient and p.acked_at is not null and p.expired_at is null
+    group by i.recipient, i.acked_count having count(p.id) > i.acked_count`,
+
   "only a coalescing job can be asked to run again": `
     select id, state from :schema.jobs where rerun is not null and coalesce_key is null`,
 

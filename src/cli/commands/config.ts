@@ -24,7 +24,7 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
   const env = readEnv(process.env);
   const file = await loadConfig(process.cwd(), options.config);
   const settings = resolveSettings(options, env, file);
-  const { database, token, jobs, apps } = settings;
+  const { database, token, jobs, apps, inbox } = settings;
   const shown = {
     ...settings,
     database: {
@@ -34,6 +34,10 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
     token: { value: token.value === undefined ? null : `*** (${token.value.length} characters)`, source: token.source },
     jobs: { value: jobs.value.map((job) => job.kind), source: jobs.source },
     apps: { value: apps.value.map((app) => app.name), source: apps.source },
+    inbox: {
+      value: Object.entries(inbox.value).map(([name, value]) => `${name} ${String(value)}`),
+      source: inbox.source,
+    },
     url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
   };
   const path = file === null ? null : relative(process.cwd(), file.path);

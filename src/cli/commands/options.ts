@@ -1,6 +1,7 @@
 // Flags that several commands share, and what they become.
 import type { Command } from "commander";
 import { type Api, makeApi, serverUrl } from "../api.ts";
+import { type InboxApi, makeInboxApi } from "../inbox-api.ts";
 import { loadConfig } from "../config-file.ts";
 import { readEnv, toUrl } from "../env.ts";
 import { EXIT } from "../exit-codes.ts";
@@ -57,6 +58,12 @@ export function readLog({ log: format, quiet, verbose }: LogFlags): Log {
     throw new Problem(`--log is ${JSON.stringify(format)}.`, "Give human or json.", EXIT.usage);
   }
   return openLog({ format, level: verbose ? "debug" : quiet ? "warn" : "info" });
+}
+
+export function readInboxApi(options: { url?: string }): InboxApi {
+  const env = readEnv(process.env);
+  const flag = options.url === undefined ? undefined : toUrl("--url", options.url);
+  return makeInboxApi(serverUrl(flag, env), env.token?.value);
 }
 
 export function readApi(options: { url?: string }): Api {

@@ -105,6 +105,45 @@ export function transactionContract(name: string, shop: Shop, library: Library):
       return rows.length;
     };
 
+    test("files put into an inbox commit with the caller's row, and roll back with it", async () => {
+      const inbox = shop.hf.inbox("shop");
+      const bytes = Buffer.alloc(300_000, "any ? bytes $1 \\x00");
+      const put = (tx: Transaction, key: string) =>
+        inbox.putMany([{ content: bytes, name: "a.bin", key, meta: { sent_at: NASTY.quotes } }, { content: "b" }], {
+          tx,
+        });
+      const table = (name: string): string => `${jobsOf(shop).replace(/\.jobs$/, "")}.${name}`;
+      const stored = async (key: string): Promise<object[]> => {
+        const { rows } = await shop.query(
+          `select p.size::text, encode(sha256(string_agg(c.bytes, ''::bytea order by c.n)), 'hex') as hash
+           from ${table("parcels")} p join ${table("parcel_chunks")} c on c.parcel_id = p.id where p.key = $1 group by p.id`,
+          [key],
+        );
+        return rows;
+      };
+      const undone = randomUUID();
+      const rolledBack = library.transaction(async (tx, addOrder) => {
+        await addOrder(undone);
+        await put(tx, undone);
+        throw new Undo();
+      });
+      await expect(rolledBack).rejects.toThrow(Undo);
+      expect(await orders([undone])).toBe(0);
+      expect(await stored(undone)).toEqual([]);
+
+      const kept = randomUUID();
+      const parcels = await library.transaction(async (tx, addOrder) => {
+        await addOrder(kept);
+        expect((await put(tx, kept)).map(({ created }) => created)).toEqual([true, true]);
+        return await put(tx, kept);
+      });
+      expect(await orders([kept])).toBe(1);
+      expect(parcels[0]).toMatchObject({ created: false, conflict: false, key: kept, name: "a.bin", size: 300_000 });
+      expect(parcels[0]!.expiresAt.getTime()).toBeGreaterThan(Date.now());
+      expect(parcels[0]!.meta).toEqual({ sent_at: NASTY.quotes });
+      expect(await stored(kept)).toEqual([{ size: "300000", hash: parcels[0]!.sha256 }]);
+    });
+
     test.each<[string, EnqueueOptions]>([
       ["a plain job", {}],
       ["a job with a key", { key: "commit" }],

@@ -1,0 +1,68 @@
+// A parcel's bytes as an answer: always an attachment that a browser neither guesses at nor runs, with a range if one was
+// asked for. The stream is read as fast as the socket takes it.
+import type { Readable } from "node:stream";
+import type { Inbox } from "../inbox/inbox.ts";
+import { unknownParcel } from "../inbox/open-content.ts";
+import { PLAIN_BYTES } from "../inbox/safe-type.ts";
+import type { Parcel } from "../store/inbox/rows.ts";
+import { readRange } from "./content-range.ts";
+import { Refusal } from "./errors.ts";
+
+export async function sendContent(inbox: Inbox, id: string, request: Request): Promise<Response> {
+  const known = await inbox.get(id);
+  if (!known) throw unknownParcel(id);
+  const asked = isUnchanged(request, known) ? readRange(request.headers.get("range"), known.size) : null;
+  if (asked === "unsatisfiable") {
+    throw new Refusal(
+      "HOLDFAST_HTTP_RANGE_UNSATISFIABLE",
+      `The range is not in the ${known.size} bytes of parcel ${id}.`,
+      "Ask for bytes from 0 on.",
+      { "content-range": `bytes */${known.size}` },
+    );
+  }
+  const opened = await inbox.open(id, asked ?? {});
+  const { start, end, parcel } = opened;
+  const headers = headersOf(parcel, end - start);
+  if (asked !== null) headers["content-range"] = `bytes ${start}-${end - 1}/${parcel.size}`;
+  const status = asked === null ? 200 : 206;
+  // A HEAD is a question about the headers: nothing is read, and nothing is marked as fetched.
+  if (request.method === "HEAD") return new Response(null, { status, headers });
+  return new Response(toWeb(opened.stream()), { status, headers });
+}
+
+/** If-Range: the rest of something else is of no use. */
+function isUnchanged(request: Request, { sha256 }: Parcel): boolean {
+  const expected = request.headers.get("if-range");
+  return expected === null || expected === `"${sha256}"`;
+}
+
+function headersOf(parcel: Parcel, length: number): Record<string, string> {
+  return {
+    "content-type": parcel.type === "" ? PLAIN_BYTES : parcel.type,
+    "content-length": String(length),
+    // The name is safe: letters, digits, dots, dashes, underscores.
+    "content-disposition": `attachment; filename="${parcel.name}"; filename*=UTF-8''${parcel.name}`,
+    "content-security-policy": "sandbox; default-src 'none'; frame-ancestors 'none'",
+    "accept-ranges": "bytes",
+    etag: `"${parcel.sha256}"`,
+    "repr-digest": `sha-256=:${Buffer.from(parcel.sha256, "hex").toString("base64")}:`,
+  };
+}
+
+/** Nothing is read before somebody wants it. */
+function toWeb(stream: Readable): ReadableStream<Uint8Array> {
+  const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        const { done, value } = await pieces.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await pieces.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
