@@ -13,6 +13,7 @@ export {
   type AppRoute,
   type AppStart,
 } from "./apps/define-app.ts";
+export { migrationsFrom } from "./apps/migrations-from.ts";
 export { prepareApps, startApps, type StartAppsOptions } from "./apps/start-apps.ts";
 export type { Holdfast } from "./client/client.ts";
 export type { Audit, AuditPage } from "./client/audit.ts";

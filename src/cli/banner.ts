@@ -56,7 +56,10 @@ export function sayReady({ command, version, settings, kinds, server, log, write
     "",
     `  Data      ${printable(data)}  (${tier === "server" ? `schema ${settings.schema.value}` : "embedded PostgreSQL"})`,
     `  Promise   ${promise}`,
-    ...(apps.length === 0 ? [] : [`  Apps      ${apps.join(", ")}`]),
+    ...settings.apps.value.map(({ name, page }, index) => {
+      const where = page && server ? `  ${callableUrl(server)}/apps/${name}/` : "";
+      return `  ${index === 0 ? "Apps" : "    "}      ${name}${where}`;
+    }),
     `  Kinds     ${kinds.join(", ")}${samples}`,
     `  Slots     ${settings.concurrency.value}`,
     ...(server ? [`  HTTP      ${server.url}  (${access})`] : []),

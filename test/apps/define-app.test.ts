@@ -1,6 +1,11 @@
 // defineApp(): what is wrong is named, with its value and what to do.
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { type AppOptions, defineApp } from "#src/apps/define-app.js";
+import { migrationsFrom } from "#src/apps/migrations-from.js";
 
 const handle = () => null;
 
@@ -88,4 +93,17 @@ test("an app is what was given, and cannot be changed", () => {
   expect(app).toEqual({ name: "a" });
   expect(Object.isFrozen(app)).toBe(true);
   expect(defineApp(app)).toEqual(app);
+});
+
+test("migrations from a folder come in the order of their names; a folder that is not there is named", () => {
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-migrations-"));
+  for (const name of ["002_b.sql", "001_a.sql", "notes.txt"]) writeFileSync(join(folder, name), `-- ${name}`);
+  const expected = [
+    { name: "001_a", sql: "-- 001_a.sql" },
+    { name: "002_b", sql: "-- 002_b.sql" },
+  ];
+  expect(migrationsFrom(folder)).toEqual(expected);
+  expect(migrationsFrom(pathToFileURL(`${folder}/`))).toEqual(expected);
+  rmSync(folder, { recursive: true });
+  expect(() => migrationsFrom(folder)).toThrow(`The folder of migrations ${folder} cannot be read.`);
 });
