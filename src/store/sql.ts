@@ -37,6 +37,8 @@ export interface RoutineInput {
   takes: string[];
   /** What a row of the answer looks like, or "void", or "count" for the number of rows it changed. */
   gives: string;
+  /** Settings while it runs, like `lock_timeout = '1s'`: afterwards its transaction has its own again. */
+  settings?: string[];
   /** Runs before the statement, for settings of its transaction. */
   first?: string;
   body: string;
@@ -55,7 +57,16 @@ const PINNED = [
   "search_path = pg_catalog",
 ];
 
-export function routine({ name, takes, gives, first = "", body, asOwner, instead }: RoutineInput): Routine {
+export function routine({
+  name,
+  takes,
+  gives,
+  first = "",
+  body,
+  asOwner,
+  settings = [],
+  instead,
+}: RoutineInput): Routine {
   const returns = gives === "void" ? "void" : gives === "count" ? "bigint" : `table (${gives})`;
   const work =
     gives === "void"
@@ -65,7 +76,7 @@ export function routine({ name, takes, gives, first = "", body, asOwner, instead
         : chosen(`return query ${body}`, instead && { ...instead, body: `return query ${instead.body}` });
   const declared = gives === "count" ? "declare changed bigint;" : "";
   const text = `(${takes.join(", ")}) returns ${returns} language plpgsql${asOwner ? " security definer" : ""}
-${PINNED.map((setting) => `set ${setting}`).join(" ")}
+${[...PINNED, ...settings].map((setting) => `set ${setting}`).join(" ")}
 as :quote
 #variable_conflict use_column
 ${declared}

@@ -549,6 +549,28 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       expect(sizes(given)).toEqual([2, 1, 1]);
     });
 
+    test("is too slow also if its timer was a moment early, as timers are", async () => {
+      const answers: unknown[] = [];
+      const { kind } = makeChunked<null>({
+        items: () => letters(2),
+        options: { size: 2, callTimeout: "10ms" },
+        async before(_, chunk) {
+          if (chunk.items.length === 1) return undefined;
+          for (let n = 0; n < 60; n += 1) {
+            const giveUp = (_items: unknown, signal: AbortSignal): Promise<never> =>
+              new Promise((_resolve, reject) => {
+                signal.addEventListener("abort", () => reject(new Error("given up")));
+              });
+            answers.push(await chunk.call(giveUp));
+          }
+          return "skip";
+        },
+      });
+      await bench.hf.enqueue(kind, null);
+      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(answers).toEqual(Array.from({ length: 60 }, () => undefined));
+    });
+
     test("a call that fails in time is a failed attempt", async () => {
       const { kind } = makeChunked<null>({
         items: () => letters(2),

@@ -71,7 +71,7 @@ test("a process that is late to listen, again and again, hears the beats that ca
   });
   await beating.opened;
   const run = runOf("500ms");
-  keeper!.hold([run], clockMs());
+  keeper!.hold([run], clockMs(), false);
   for (let round = 0; round < 8; round += 1) {
     const end = performance.now() + 470;
     while (performance.now() < end);
@@ -81,11 +81,24 @@ test("a process that is late to listen, again and again, hears the beats that ca
   expect(signalOf(run).aborted).toBe(false);
 });
 
+test("a process that was blocked, and sends its beats itself, is heard before anything is lost", async () => {
+  const { lost } = startKeeper();
+  const run = runOf("500ms");
+  keeper!.hold([run], clockMs(), false);
+  const end = performance.now() + 1_000;
+  while (performance.now() < end);
+  const sentAt = clockMs();
+  await sleep(30);
+  keeper!.onBeat(renewed(500), sentAt);
+  await sleep(300);
+  expect(lost).toEqual([]);
+});
+
 test("without a beat the run ends before the lease could be given away, counted from when the claim was sent", async () => {
   const { lost, wasLost } = startKeeper();
   const run = runOf("3s");
   const sentAt = clockMs() - 1_500;
-  keeper!.hold([run], sentAt);
+  keeper!.hold([run], sentAt, false);
   await wasLost;
   expect(lost).toEqual([run]);
   expect(signalOf(run).reason).toMatchObject({ why: "lease-lost" });
@@ -96,7 +109,7 @@ test("a beat counts from when it was sent, not from when its answer came", async
   const { wasLost } = startKeeper();
   const run = runOf("3s");
   const began = clockMs();
-  keeper!.hold([run], began);
+  keeper!.hold([run], began, false);
   keeper!.onBeat(renewed(3_000), began - 1_000);
   keeper!.onBeat([{ token: TOKEN, lease_ms: 3_000, state: "unknown", cancel_ids: [] }], began + 60_000);
   await wasLost;
@@ -106,7 +119,7 @@ test("a beat counts from when it was sent, not from when its answer came", async
 test("where nobody else could take over, our own clock ends nothing", async () => {
   const { lost } = startKeeper(true);
   const run = runOf("500ms");
-  keeper!.hold([run], clockMs() - 60_000);
+  keeper!.hold([run], clockMs() - 60_000, false);
   await sleep(700);
   expect(lost).toEqual([]);
   keeper!.onBeat([{ token: TOKEN, lease_ms: 500, state: "lost", cancel_ids: [] }], clockMs());
@@ -130,7 +143,7 @@ test.each([
   });
   keeper.start();
   const runs = [runOf("3s"), runOf("3s")] as const;
-  keeper.hold(runs, clockMs());
+  keeper.hold(runs, clockMs(), false);
   keeper.drop(runs[0], first);
   expect(told).toEqual([{ hold: TOKEN, leaseMs: 3_000 }]);
   keeper.drop(runs[1], last);

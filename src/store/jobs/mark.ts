@@ -36,7 +36,8 @@ const MARK_TOKENS = routine({
   name: "mark_tokens",
   takes: ["bigint[]"],
   gives: "void",
-  first: `perform set_config('lock_timeout', '100ms', true);`,
+  // It also runs inside transactions of other people.
+  settings: ["lock_timeout = '100ms'"],
   body: MARK("l.token = any($1)"),
 });
 

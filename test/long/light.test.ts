@@ -1,0 +1,124 @@
+// Runs of light claims (their jobs' rows do not say yet that they run) are fenced and found out like any others.
+import { afterEach, describe, expect, test } from "vitest";
+import { Client } from "pg";
+import { defineJob } from "#src/job/define-job.js";
+import type { JobContext } from "#src/job/handler.js";
+import type { Worker } from "#src/worker/worker.js";
+import { ended } from "../support/events.ts";
+import { caught, makeKind } from "../support/make.ts";
+import { useHoldfast } from "../support/open-test.ts";
+import { killChildren } from "../support/processes.ts";
+import { longChild, takeAway, until } from "./scene.ts";
+
+const bench = useHoldfast("server");
+const workers: Worker[] = [];
+afterEach(async () => {
+  await killChildren();
+  await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+});
+
+const COUNT = 2_000;
+
+/** Calls `work` in runs whose claim is still a light one, until one has been. */
+async function inLightRun(work: (job: JobContext<number>) => Promise<void>): Promise<void> {
+  let wasLight = 0;
+  const errors: unknown[] = [];
+  const kind = makeKind<number>({
+    async run(job) {
+      if (job.payload < COUNT / 2 || wasLight > 0 || job.payload % 100 !== 0) return;
+      const { rows } = await bench.db.query("select 1 from holdfast.leases where token = $1 and light", [job.token]);
+      if (rows.length === 0 || wasLight > 0) return;
+      wasLight += 1;
+      await work(job).catch((error: unknown) => errors.push(error));
+    },
+  });
+  await bench.hf.enqueueMany(
+    kind,
+    Array.from({ length: COUNT }, (_, payload) => ({ payload })),
+  );
+  workers.push(await bench.hf.work([kind], { concurrency: 200 }));
+  await until("all of them are done", async () => {
+    const { rows } = await bench.db.query("select 1 from holdfast.jobs where kind = $1 limit 1", [kind.kind]);
+    return rows.length === 0;
+  });
+  expect(errors).toEqual([]);
+  expect(wasLight).toBeGreaterThan(0);
+}
+
+async function inTransaction(work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: bench.url });
+  await client.connect();
+  try {
+    await client.query("begin");
+    await work(client);
+    await client.query("commit");
+  } finally {
+    await client.end();
+  }
+}
+
+describe("a run of a light claim", () => {
+  test("fences somebody else's transaction, and changes none of its settings", async () => {
+    await inLightRun((job) =>
+      inTransaction(async (client) => {
+        await client.query("set local lock_timeout = '7s'");
+        await job.fence(client);
+        const { rows } = await client.query("select current_setting('lock_timeout') as lock, state from holdfast.jobs");
+        expect(rows).toContainEqual({ lock: "7s", state: "running" });
+      }),
+    );
+  });
+
+  test("keeps its fence after such a transaction was rolled back", async () => {
+    await inLightRun(async (job) => {
+      await inTransaction(async (client) => {
+        await job.fence(client);
+        await client.query("rollback");
+        await client.query("begin");
+      });
+      await job.transaction((tx) => tx.query("select 1"));
+      await inTransaction((client) => job.fence(client));
+    });
+  });
+
+  test("can write nothing after its lease ran out", async () => {
+    await inLightRun(async (job) => {
+      // Its row may be locked for a moment, while those that were claimed with it are settled.
+      const isTaken = (): Promise<boolean> =>
+        takeAway(bench, job.id).then(
+          () => true,
+          () => false,
+        );
+      await until("it is taken away", isTaken);
+      expect(await caught(job.transaction((tx) => tx.query("select 1")))).toMatchObject({
+        code: "HOLDFAST_LEASE_LOST",
+      });
+      await inTransaction(async (client) => {
+        expect(await caught(job.fence(client))).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
+      });
+      // Those that were claimed with it need not wait for an empty process.
+      await bench.db.query("update holdfast.jobs set hold = 0 where hold = 2");
+    });
+  });
+
+  test("that hangs its process is timed out, and those that were claimed with it run elsewhere, uncharged", async () => {
+    const block = defineJob<{ n: number; hang?: boolean }>("crowd", { lease: "2s", attempts: 1, run: () => "rival" });
+    const jobs = await bench.hf.enqueueMany(
+      block,
+      Array.from({ length: 1_500 }, (_, n) => ({ payload: { n, ...(n === 1_000 ? { hang: true } : {}) } })),
+    );
+    const child = await longChild("crowd.mjs", { name: "crowd", url: bench.url, lease: "2s", timeout: "1s" });
+    const said = await child.until("hangs");
+    expect(said["isLight"]).toBe(true);
+    const hanging = jobs[1_000]!.id;
+    await until("it is settled", async () => (await bench.hf.jobs.get(hanging))?.state === "dead");
+    expect(await bench.hf.jobs.get(hanging)).toMatchObject({ attempt: 1, lastError: { reason: "timeout" } });
+    child.kill();
+    workers.push(await bench.hf.work([block]));
+    for (const { id } of jobs) {
+      if (id === hanging) continue;
+      expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1 });
+      expect(await bench.hf.jobs.attempts(id)).toEqual([]);
+    }
+  }, 90_000);
+});
