@@ -64,7 +64,7 @@ describe.each(TIERS)("many short jobs, %s", (tier) => {
         if (what < COUNT / 2) return undefined;
         switch (what % 40) {
           case 1:
-            if (job.attempt === 1) throw new RetryAfter("a moment", "10ms");
+            if (job.attempt === 1) throw new RetryAfter("10ms", "a moment");
             return undefined;
           case 2:
             return { what };
