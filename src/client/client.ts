@@ -12,6 +12,7 @@ import type { HoldfastEvents } from "../metrics/events.ts";
 import { makeTally } from "../metrics/tally.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
+import { makePulses } from "../shared/pulse.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUp } from "../worker/claim-loop.ts";
@@ -24,6 +25,10 @@ import { type Jobs, makeJobs } from "./jobs.ts";
 import { makeSql, type Sql } from "./sql.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
 import { makeWorkers, type Workers } from "./workers.ts";
+import { type HealthCheck, makeHealth } from "./health.ts";
+import { makeMetrics, type Metrics } from "./metrics.ts";
+import { makeQueues, type Queues } from "./queues.ts";
+import { makeStats, type Stats } from "./stats.ts";
 import { keepDeadOf, keepEndedOf, withDefaults } from "./retention.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 
@@ -49,6 +54,11 @@ export interface Holdfast extends AsyncDisposable {
    * Closing the client stops it.
    */
   readonly janitor: Janitor;
+  readonly queues: Queues;
+  readonly stats: Stats;
+  readonly health: HealthCheck;
+  /** For Prometheus. Counting begins with the first look at this property. */
+  readonly metrics: Metrics;
   readonly workers: Workers;
   /** Who may call the HTTP API. */
   readonly tokens: Tokens;
@@ -84,8 +94,11 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   // Whoever asks who is alive here must not be told of one that is gone: what it left behind would never be recovered.
   events.on("worker.stopped", ({ workerId }) => {
     for (const worker of workers) if (worker.id === workerId) workers.delete(worker);
+    working.delete(workerId);
   });
   const tally = makeTally();
+  const pulses = makePulses();
+  const working = new Map<string, { kinds: readonly AnyJobKind[]; concurrency: number }>();
   let shortestLeaseMs = Infinity;
   let closing: Promise<void> | undefined;
 
@@ -119,9 +132,11 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     if (closing) throw new Closed("This Holdfast client is closed.", "Open a new one.");
   };
 
+  const queues = makeQueues({ store, tell: () => wakeUps.send({}) });
   const janitor = makeJanitor({
     store,
     events,
+    pulses,
     chores: makeOwnChores({
       store,
       events,
@@ -132,6 +147,7 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
       keepDead: keepDeadOf(options),
       purgeEvery: options.purgeEvery,
       tally,
+      onLetIn: () => wakeUps.send({}),
       onRecovered: (kinds) => {
         for (const kind of kinds) wakeUps.send({ kind });
         wakeUps.send({});
@@ -154,9 +170,30 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     }),
   );
 
+  const counting = makeMetrics({
+    store,
+    events,
+    janitor,
+    queues,
+    pulses,
+    kinds: () => [...working.values()].flatMap(({ kinds }) => kinds),
+    slots() {
+      const slots = new Map<string, number>();
+      for (const { kinds, concurrency } of working.values()) {
+        for (const queue of new Set(kinds.map((kind) => kind.queue))) {
+          slots.set(queue, (slots.get(queue) ?? 0) + concurrency);
+        }
+      }
+      return slots;
+    },
+    running: () => [...workers].reduce((sum, worker) => sum + worker.running, 0),
+  });
+  const health = makeHealth(store, queues, pulses);
+
   async function close(): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop()));
     await janitor.stop();
+    counting.close();
     await enqueuer.idle();
     await inboxRoom.close();
     await wakeUps.close();
@@ -168,6 +205,12 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     schema: options.schema,
     jobs,
     janitor,
+    queues,
+    stats: makeStats(store),
+    health,
+    get metrics() {
+      return counting.metrics();
+    },
     workers: makeWorkers(store),
     tokens: makeTokens(store),
     audit: makeAudit(store),
@@ -210,10 +253,13 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
         connection: options.place.tier === "server" ? { url: options.place.url } : undefined,
         occupancy,
         wakeUps,
+        pulses,
+        tally,
         events,
         log: (run) => jobLog(options.log, run),
       });
       workers.add(worker);
+      working.set(worker.id, { kinds: asRun, concurrency: resolved.concurrency });
       await worker.start();
       return worker;
     },

@@ -9,6 +9,7 @@ import { OptionInvalid } from "../errors.ts";
 import type { Chore } from "../job/define-chore.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import type { Emitter } from "../shared/emitter.ts";
+import { makePulses, type Pulses } from "../shared/pulse.ts";
 import { makeService, type Service } from "../shared/service.ts";
 import { type Alarm, jitter, makeAlarm } from "../shared/sleep.ts";
 import { type ChoreRun, listRuns } from "../store/janitor/chore-history.ts";
@@ -20,6 +21,8 @@ export interface JanitorInput {
   store: Store;
   events: Emitter<HoldfastEvents>;
   chores: readonly Chore[];
+  /** Where its loops are registered. */
+  pulses?: Pulses;
 }
 
 export interface ChorePreview {
@@ -52,7 +55,7 @@ const PREVIEW_LIMIT = 100_000;
 /** The longest that a timer of ours sleeps without looking at the clock. */
 const LONGEST_WAIT_MS = 3_600_000;
 
-export function makeJanitor({ store, events, chores: own }: JanitorInput): Janitor {
+export function makeJanitor({ store, events, chores: own, pulses = makePulses() }: JanitorInput): Janitor {
   const by = `${hostname()}:${process.pid}`;
   const chores = new Map<string, { chore: Chore; alarm: Alarm; size: BatchSize }>();
   const loops: Promise<void>[] = [];
@@ -75,9 +78,11 @@ export function makeJanitor({ store, events, chores: own }: JanitorInput): Janit
     const { chore, alarm, size } = chores.get(name)!;
     let atOnce = true;
     let failures = 0;
+    const pulse = pulses.register(`janitor: ${name}`);
     while (!stopping.signal.aborted) {
       let waitMs: number;
       try {
+        pulse.beat(chore.deadlineMs);
         const answer = await runChore({ store, events, chore, by, atOnce, size, stopping: stopping.signal });
         waitMs = answer.waitMs;
         // Somebody else is at it: that is the first run.
@@ -88,13 +93,18 @@ export function makeJanitor({ store, events, chores: own }: JanitorInput): Janit
         waitMs = jitter(backoffMs(failures));
         failures += 1;
       }
-      if (!stopping.signal.aborted) await alarm.wait(Math.min(waitMs, LONGEST_WAIT_MS));
+      waitMs = Math.min(waitMs, LONGEST_WAIT_MS);
+      pulse.beat(waitMs);
+      if (!stopping.signal.aborted) await alarm.wait(waitMs);
     }
+    pulse.end();
   }
 
   /** Who died in the middle of a chore leaves it to us. */
   async function watch(): Promise<void> {
+    const pulse = pulses.register("janitor: watch");
     while (!stopping.signal.aborted) {
+      pulse.beat(WATCH_MS);
       try {
         for (const name of await overdueTurns(store)) chores.get(name)?.alarm.ring();
       } catch {
@@ -102,6 +112,7 @@ export function makeJanitor({ store, events, chores: own }: JanitorInput): Janit
       }
       await watchAlarm.wait(jitter(WATCH_MS));
     }
+    pulse.end();
   }
 
   function find(name: string | undefined): { chore: Chore; size: BatchSize }[] {

@@ -48,6 +48,8 @@ export interface Claim {
 
 export interface ClaimLoop {
   wake(wakeUp: WakeUp): void;
+  /** Much has landed behind the watermarks: begin again at the front. */
+  rewind(): void;
   /** A slot became free. */
   slotFreed(): void;
   start(): void;
@@ -65,6 +67,8 @@ export interface ClaimLoopInput {
   suitsLight(kind: string): boolean;
   onClaimed(jobs: ClaimedJob[], claim: Claim): void;
   onTrouble(error: unknown): void;
+  /** After each turn: how long until the next. */
+  onTurn(waitMs: number): void;
   pollMs: number;
 }
 
@@ -99,6 +103,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let quietAgainAt = 0;
   let troubleMs = 0;
   let slotsFreed = false;
+  let rewinds = false;
   let carefulUntil = 0;
   /** The last claim got all it asked for: there is more. */
   let wasFull = false;
@@ -248,6 +253,11 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   /** One turn. Returns how long to wait before the next. */
   async function turn(): Promise<number> {
     const now = performance.now();
+    if (rewinds) {
+      rewinds = false;
+      lanes.rewind();
+      nextLookAhead = 0;
+    }
     lanes.warmDue(now);
     if (unknown.length > 0) await adopt();
     if (now >= nextLookAhead) await look(now);
@@ -282,6 +292,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
         // Whatever was due is still due, and what a failed claim had been told of may be forgotten.
         lanes.wakeAll();
       }
+      input.onTurn(waitMs);
       if (waitMs > 0 && !stopping) await alarm.wait(waitMs);
     }
   }
@@ -301,6 +312,11 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
         nextLookBack = 0;
       }
       pollMs = MIN_POLL_MS;
+      alarm.ring();
+    },
+    rewind() {
+      // At the next turn: the answer to a claim that is on its way moves the watermarks once more.
+      rewinds = true;
       alarm.ring();
     },
     slotFreed() {

@@ -26,6 +26,8 @@ export interface Lanes {
   best(): Lane[];
   wake(kind: string, rank: number | undefined): void;
   wakeAll(): void;
+  /** Puts every watermark back to the beginning. */
+  rewind(): void;
   /** Something of this lane is due at this local time. */
   dueIn(kind: string, rank: number, at: number): void;
   /** Ranks of each kind that no lane covers. */
@@ -86,6 +88,13 @@ export function makeLanes(kinds: readonly string[]): Lanes {
     },
     wakeAll() {
       for (const known of all()) warm(known);
+    },
+    rewind() {
+      for (const known of all()) {
+        known.fromUs = "0";
+        known.fromId = NIL_ID;
+        warm(known);
+      }
     },
     dueIn(kind, rank, at) {
       const found = lane(kind, rank) ?? addLane(kind, rank, "0", NIL_ID);

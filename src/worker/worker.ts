@@ -9,8 +9,10 @@ import type { JobLog } from "../job/handler.ts";
 import { type Outcome, recordError } from "../job/outcome.ts";
 import { cleanText } from "../job/storable.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
+import type { Tally } from "../metrics/tally.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
 import type { Emitter } from "../shared/emitter.ts";
+import type { Pulse, Pulses } from "../shared/pulse.ts";
 import { makeService, type Service } from "../shared/service.ts";
 import { within } from "../shared/sleep.ts";
 import { uuidv7 } from "../shared/uuid.ts";
@@ -25,6 +27,7 @@ import { isInside } from "./fenced.ts";
 import { makeBeater } from "./beater.ts";
 import { makeLeaseKeeper } from "./lease-keeper.ts";
 import type { Occupancy } from "./occupancy.ts";
+import { makePaused } from "./paused.ts";
 import { markOld, markRuns, suitsLight } from "./light.ts";
 import { abortRun, makeRun, type Run } from "./run.ts";
 import { makeSettler, type Settled } from "./settle.ts";
@@ -45,6 +48,10 @@ export interface WorkerInput {
   abortMs: number;
   occupancy: Occupancy;
   wakeUps: WakeUps;
+  /** Where its loops are registered. */
+  pulses: Pulses;
+  /** Counts what runs came to. */
+  tally: Tally;
   events: Emitter<HoldfastEvents>;
   log(run: { jobId: string; kind: string; attempt: number }): JobLog;
 }
@@ -93,6 +100,9 @@ export function makeWorker(input: WorkerInput): Worker {
       return makeThreadBeater({ ...parts, thread: { connection, schema: store.schema, kinds: threadKinds, hungHook } });
     },
   });
+  let claimPulse: Pulse | undefined;
+  let watchPulse: Pulse | undefined;
+  const paused = makePaused({ store, onResumed: () => loop.rewind(), onTrouble: trouble("paused queues") });
   const settler = makeSettler({ store, keeper, onSettled, onTrouble: trouble("settle") });
   const loop: ClaimLoop = makeClaimLoop({
     store,
@@ -105,6 +115,7 @@ export function makeWorker(input: WorkerInput): Worker {
     freeSlots: () => (unsettled > Math.max(concurrency, 50) ? 0 : concurrency - executing),
     onClaimed: startRuns,
     onTrouble: trouble("claim loop"),
+    onTurn: (waitMs) => claimPulse?.beat(waitMs),
     pollMs: input.pollMs,
   });
 
@@ -136,6 +147,10 @@ export function makeWorker(input: WorkerInput): Worker {
     for (const run of started) {
       runs.add(run);
       executing += 1;
+      if (paused.has(run.job.queue)) {
+        settle(run, { type: "release" });
+        continue;
+      }
       if (isHeard) events.emit("job.claimed", { ...describe(run), waitedMs: run.job.lag_ms });
       execute(run, tools, onEnd);
     }
@@ -186,12 +201,16 @@ export function makeWorker(input: WorkerInput): Worker {
       const inMs = outcome.type === "snooze" ? outcome.delayMs : Math.max(0, runAt.getTime() - Date.now());
       loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
     }
-    if (verdict === "release") wakeUps.send({ kind, rank, ids: [run.job.id] });
+    if (verdict === "release") {
+      if (paused.has(run.job.queue)) paused.setAside(run.job.id);
+      else wakeUps.send({ kind, rank, ids: [run.job.id] });
+    }
     // Most often of the same priority; if not, looking back will tell.
     if (settled.heir) wakeUps.send({ ids: [settled.heir], rank });
     // Whatever its death set off is of a kind we may not know.
     if (verdict === "dead") wakeUps.send({});
     const durationMs = performance.now() - run.startedAt;
+    if (verdict !== "release") input.tally.count(run.job.queue, kind, verdict, run.job.lag_ms, durationMs);
     const error = "error" in outcome ? outcome.error : undefined;
     switch (verdict) {
       case "done":
@@ -252,16 +271,21 @@ export function makeWorker(input: WorkerInput): Worker {
   const service = makeService({
     async onStart() {
       await registerWorker(store, { id, name: input.name, concurrency, kinds: [...kinds.keys()] });
+      await paused.learn();
+      claimPulse = input.pulses.register(`claim loop of ${input.name}`);
+      watchPulse = input.pulses.register(`watch of ${input.name}`);
       watch = setInterval(() => {
+        watchPulse?.beat(WATCH_MS);
         endOverdue();
         void markOld(store, keeper.held()).catch(trouble("marking"));
       }, WATCH_MS);
       registration = setInterval(
-        () => void beatWorker(store, id, runs.size).catch(trouble("worker beat")),
+        () => void Promise.all([beatWorker(store, id, runs.size), paused.learn()]).catch(trouble("worker beat")),
         REGISTER_EVERY_MS,
       );
       stopHearing = wakeUps.subscribe((wakeUp) => {
         const { cancelIds } = wakeUp;
+        if (wakeUp.kind === undefined && !wakeUp.ids && !cancelIds) void paused.learn();
         if (!cancelIds) return loop.wake(wakeUp);
         for (const run of runs) if (cancelIds.includes(run.job.id)) abortRun(run, "cancelled");
       });
@@ -274,6 +298,7 @@ export function makeWorker(input: WorkerInput): Worker {
       stopHearing?.();
       stopSeeing?.();
       await loop.stop();
+      claimPulse?.end();
       await within(input.graceMs, empty());
       settler.giveUpAfter(input.abortMs);
       for (const run of runs) abortRun(run, "shutdown");
@@ -281,6 +306,8 @@ export function makeWorker(input: WorkerInput): Worker {
       for (const run of runs) if (!run.outcome) settle(run, { type: "release" });
       await settler.idle();
       await progress.idle();
+      await paused.idle();
+      watchPulse?.end();
       clearInterval(watch);
       clearInterval(registration);
       await keeper.stop();

@@ -59,7 +59,7 @@ const RULES: Record<string, string> = {
     select id, state, hold from :schema.jobs where (state = 'dead') <> (hold = 3)`,
 
   "only known holds": `
-    select id, hold from :schema.jobs where hold not between 0 and 4`,
+    select id, hold from :schema.jobs where hold not between 0 and 6`,
 
   "attempts stay within the budget": `
     select id, state, attempt, max_attempts, claim_count from :schema.jobs

@@ -6,6 +6,7 @@ import { trimRuns } from "../../store/janitor/chore-history.ts";
 import { forgetRemains, type Remains } from "../../store/janitor/forget.ts";
 import { makePartitions } from "../../store/janitor/partitions.ts";
 import { countDeadDue, countExpiredKeys, expireKeys, type KeepDead, purgeDead } from "../../store/janitor/purge.ts";
+import { letIn, resumedQueues } from "../../store/queues/pause.ts";
 import type { Store } from "../../store/sql.ts";
 import { countSilentWorkers, removeSilentWorkers } from "../../store/workers/register.ts";
 import { type ExpireLeasesInput, makeExpireLeases } from "./expire-leases.ts";
@@ -15,6 +16,8 @@ import { makeVacuum } from "./vacuum.ts";
 
 export interface OwnChoresInput extends ExpireLeasesInput {
   tally: Tally;
+  /** Jobs of a resumed queue can be claimed again. */
+  onLetIn(): void;
   /** How often what is past its retention is purged. */
   purgeEvery: Duration;
   /** Queues whose dead jobs do not stay for ever. */
@@ -43,6 +46,7 @@ export function makeOwnChores(input: OwnChoresInput): Chore[] {
       run: async (context) => void (await context.inBatches("removed", (limit) => removeSilentWorkers(store, limit))),
       preview: async () => ({ removed: await countSilentWorkers(store) }),
     }),
+    makeLetIn(store, input.onLetIn),
     makeMeasureQueues(store),
     makeAddRunCounts(store, input.tally),
     makeRollUp(store),
@@ -53,6 +57,19 @@ export function makeOwnChores(input: OwnChoresInput): Chore[] {
         void (await context.inBatches("trimmed", (limit) => trimRuns(store, limit, KEEP_RUNS_MS))),
     }),
   ];
+}
+
+/** Finishes a resume whose process died in the middle. */
+function makeLetIn(store: Store, onLetIn: () => void): Chore {
+  return defineChore("let-in", {
+    every: "1m",
+    async run(context) {
+      const queues = await resumedQueues(store);
+      if (queues.length === 0) return;
+      await context.inBatches("let-in", (limit) => letIn(store, queues, limit));
+      onLetIn();
+    },
+  });
 }
 
 /** More than one statement stores at once, and with one expiry. */

@@ -4,7 +4,7 @@ const COUNT_DUE = sql`
 select count(*)::integer as due from (
   select 1 from :schema.jobs j
   where j.kind = any($1::text[])
-    and (j.state = 'running' or (j.state = 'pending' and j.hold <> 1 and j.run_at <= :schema.clock()))
+    and (j.state = 'running' or (j.state = 'pending' and j.hold not in (1, 5, 6) and j.run_at <= :schema.clock()))
   limit $2
 ) found`;
 

@@ -1,0 +1,94 @@
+// hf.metrics: what /metrics answers. Counting begins when somebody first asks for it, so that a program that never does
+// pays nothing; the HTTP handler asks when it is made.
+import type { Janitor } from "../janitor/janitor.ts";
+import type { HoldfastEvents } from "../metrics/events.ts";
+import { type Gauges, makePrometheus, type Prometheus } from "../metrics/prometheus.ts";
+import type { Emitter } from "../shared/emitter.ts";
+import type { Pulses } from "../shared/pulse.ts";
+import { version } from "../shared/version.ts";
+import { choreStates, countWorkers, leaseMinRemainingRatio } from "../store/stats/gauges.ts";
+import { databaseNow } from "../store/stats/database-clock.ts";
+import type { Store } from "../store/sql.ts";
+import type { Queues } from "./queues.ts";
+
+export interface Metrics {
+  readonly contentType: string;
+  /** In Prometheus' text format. */
+  text(): Promise<string>;
+}
+
+export interface MetricsInput {
+  store: Store;
+  events: Emitter<HoldfastEvents>;
+  janitor: Janitor;
+  queues: Queues;
+  pulses: Pulses;
+  /** The kinds this process works on, with their queues. */
+  kinds(): readonly { kind: string; queue: string }[];
+  slots(): ReadonlyMap<string, number>;
+  running(): number;
+}
+
+export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close(): void } {
+  const { store, janitor } = input;
+  /** Chores that run in every process are known here only. */
+  const succeededHere = new Map<string, Date>();
+  let prometheus: Prometheus | undefined;
+
+  async function gauges(): Promise<Gauges> {
+    const [queues, chores, workers, ratio, now] = await Promise.all([
+      input.queues.list(),
+      choreStates(store),
+      countWorkers(store),
+      leaseMinRemainingRatio(store),
+      databaseNow(store),
+    ]);
+    const states = new Map(chores.map((state) => [state.chore, state]));
+    return {
+      queues: queues.map((queue) => ({
+        ...queue,
+        isPaused: queue.pausedAt !== null,
+        oldestReadyAgeMs: queue.oldestReadyAt ? Math.max(0, now.getTime() - queue.oldestReadyAt.getTime()) : 0,
+      })),
+      chores: janitor.chores.map(({ name, everyMs }) => ({
+        chore: name,
+        everyMs,
+        succeededAt: states.get(name)?.succeededAt ?? succeededHere.get(name) ?? null,
+        failures: states.get(name)?.failures ?? 0,
+      })),
+      workers,
+      leaseMinRemainingRatio: ratio,
+    };
+  }
+
+  function begin(): Prometheus {
+    if (prometheus) return prometheus;
+    input.events.on("chore.ran", ({ chore, error }) => {
+      if (error === undefined) succeededHere.set(chore, new Date());
+    });
+    return (prometheus = makePrometheus({
+      events: input.events,
+      version: version(),
+      tier: store.tier,
+      chores: () => janitor.chores.map(({ name }) => name),
+      gauges,
+      slots: () => input.slots(),
+      running: () => input.running(),
+      stoppedLoops: () => input.pulses.stopped().length,
+    }));
+  }
+
+  return {
+    metrics() {
+      const { contentType, know, text } = begin();
+      return {
+        contentType,
+        async text() {
+          for (const { kind, queue } of input.kinds()) know(kind, queue);
+          return await text();
+        },
+      };
+    },
+    close: () => prometheus?.close(),
+  };
+}

@@ -1,0 +1,88 @@
+// Every metric, with its labels. docs/metrics.md says what each means and when to worry; a test keeps page and code equal,
+// and the dashboard and the alert rules may use nothing else.
+
+interface Definition {
+  type: "counter" | "gauge" | "histogram";
+  help: string;
+  labels: readonly string[];
+}
+
+export const PREFIX = "holdfast_";
+
+export const METRICS = {
+  jobs_enqueued_total: {
+    type: "counter",
+    help: "Enqueues by this process; result: inserted, or duplicate of a known key or open job.",
+    labels: ["queue", "kind", "result"],
+  },
+  jobs_started_total: { type: "counter", help: "Runs begun by this process.", labels: ["queue", "kind"] },
+  jobs_finished_total: {
+    type: "counter",
+    help: "Runs ended by this process, by outcome.",
+    labels: ["queue", "kind", "outcome"],
+  },
+  jobs_recovered_total: {
+    type: "counter",
+    help: "Jobs taken back by this process from workers that died.",
+    labels: ["kind"],
+  },
+  inbox_parcels_total: {
+    type: "counter",
+    help: "Parcels by what happened to them; never_fetched and never_acked are the two ways to expire.",
+    labels: ["event"],
+  },
+  janitor_runs_total: { type: "counter", help: "Runs of a chore by this process.", labels: ["chore", "result"] },
+  janitor_rows_total: {
+    type: "counter",
+    help: "Rows that a chore of this process brought to an end, by outcome.",
+    labels: ["chore", "outcome"],
+  },
+  trouble_total: { type: "counter", help: "Failures that this process went on after, by place.", labels: ["where"] },
+  queue_jobs: { type: "gauge", help: "Jobs in a queue by status, from the last roll-up.", labels: ["queue", "status"] },
+  queue_oldest_ready_age_seconds: {
+    type: "gauge",
+    help: "For how long the job that is due for longest has been due; 0 when none waits.",
+    labels: ["queue"],
+  },
+  queue_paused: { type: "gauge", help: "1 while the queue is paused.", labels: ["queue"] },
+  workers: { type: "gauge", help: "Workers that were heard of in the last minute, in all processes.", labels: [] },
+  worker_slots: { type: "gauge", help: "Slots of this process for jobs of a queue.", labels: ["queue"] },
+  worker_running: { type: "gauge", help: "Runs in this process.", labels: [] },
+  lease_min_remaining_ratio: {
+    type: "gauge",
+    help: "The least part of a lease that is left, of all leases; 1 when there is none.",
+    labels: [],
+  },
+  janitor_last_success_timestamp_seconds: {
+    type: "gauge",
+    help: "When a chore last succeeded, in any process.",
+    labels: ["chore"],
+  },
+  janitor_interval_seconds: { type: "gauge", help: "How often a chore should run.", labels: ["chore"] },
+  janitor_failures: { type: "gauge", help: "Failures of a chore since its last success.", labels: ["chore"] },
+  loops_stopped: { type: "gauge", help: "Background loops of this process that stopped.", labels: [] },
+  event_loop_lag_seconds: {
+    type: "gauge",
+    help: "How late this process's event loop is: the 99th percentile since the last scrape.",
+    labels: [],
+  },
+  info: { type: "gauge", help: "1, with the version and the tier.", labels: ["version", "tier"] },
+  job_wait_seconds: {
+    type: "histogram",
+    help: "From due to started, of jobs claimed by this process.",
+    labels: ["queue", "kind"],
+  },
+  job_run_seconds: {
+    type: "histogram",
+    help: "How long runs of this process took.",
+    labels: ["queue", "kind", "outcome"],
+  },
+  janitor_run_seconds: { type: "histogram", help: "How long a chore took.", labels: ["chore"] },
+} as const satisfies Record<string, Definition>;
+
+export type MetricName = keyof typeof METRICS;
+
+export const OUTCOMES = ["done", "retry", "dead", "cancelled", "snoozed", "released", "again", "lease_lost"] as const;
+export const RESULTS = ["inserted", "duplicate"] as const;
+export const PARCEL_EVENTS = ["put", "fetched", "acked", "never_fetched", "never_acked"] as const;
+export const DEPTHS = ["ready", "scheduled", "retrying", "running", "dead", "paused"] as const;

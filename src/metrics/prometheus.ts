@@ -1,0 +1,209 @@
+// The Prometheus listener: turns events into counters and histograms, and asks for gauges when somebody scrapes. What is
+// asked comes from roll-ups and tiny tables; nothing here counts rows.
+//
+// Labels that are known beforehand begin at 0, so that the first of something is an increase. Names that come from
+// outside (kinds, queues) are bounded in number: what is beyond goes under "other".
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Emitter } from "../shared/emitter.ts";
+import { DEPTHS, METRICS, type MetricName, OUTCOMES, PARCEL_EVENTS, PREFIX, RESULTS } from "./catalogue.ts";
+import type { HoldfastEvents } from "./events.ts";
+
+export interface QueueGauges {
+  queue: string;
+  ready: number;
+  scheduled: number;
+  retrying: number;
+  running: number;
+  dead: number;
+  paused: number;
+  oldestReadyAgeMs: number;
+  isPaused: boolean;
+}
+
+export interface ChoreGauges {
+  chore: string;
+  everyMs: number;
+  succeededAt: Date | null;
+  failures: number;
+}
+
+/** What is read when somebody scrapes. */
+export interface Gauges {
+  queues: readonly QueueGauges[];
+  chores: readonly ChoreGauges[];
+  workers: number;
+  leaseMinRemainingRatio: number;
+}
+
+export interface PrometheusInput {
+  events: Emitter<HoldfastEvents>;
+  version: string;
+  tier: string;
+  chores(): readonly string[];
+  gauges(): Promise<Gauges>;
+  /** Slots of this process by queue. */
+  slots(): ReadonlyMap<string, number>;
+  running(): number;
+  stoppedLoops(): number;
+}
+
+export interface Prometheus {
+  readonly contentType: string;
+  /** In the text format; what cannot be read now is left out, and the rest is told. */
+  text(): Promise<string>;
+  /** A kind that is known from the start: its series begin at 0. */
+  know(kind: string, queue: string): void;
+  close(): void;
+}
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
+const MOST_NAMES = 500;
+
+export function makePrometheus(input: PrometheusInput): Prometheus {
+  const { events } = input;
+  const registry = new Registry();
+  const made = (name: MetricName) => ({
+    name: `${PREFIX}${name}`,
+    help: METRICS[name].help,
+    labelNames: METRICS[name].labels as readonly string[],
+    registers: [registry],
+  });
+  const counter = (name: MetricName): Counter => new Counter(made(name));
+  const gauge = (name: MetricName): Gauge => new Gauge(made(name));
+  const histogram = (name: MetricName): Histogram => new Histogram({ ...made(name), buckets: SECONDS });
+
+  const enqueued = counter("jobs_enqueued_total");
+  const started = counter("jobs_started_total");
+  const finished = counter("jobs_finished_total");
+  const recovered = counter("jobs_recovered_total");
+  const parcels = counter("inbox_parcels_total");
+  const runs = counter("janitor_runs_total");
+  const rows = counter("janitor_rows_total");
+  const trouble = counter("trouble_total");
+  const wait = histogram("job_wait_seconds");
+  const took = histogram("job_run_seconds");
+  const choreTook = histogram("janitor_run_seconds");
+  const queueJobs = gauge("queue_jobs");
+  const oldest = gauge("queue_oldest_ready_age_seconds");
+  const paused = gauge("queue_paused");
+  const workers = gauge("workers");
+  const slots = gauge("worker_slots");
+  const running = gauge("worker_running");
+  const leaseRatio = gauge("lease_min_remaining_ratio");
+  const lastSuccess = gauge("janitor_last_success_timestamp_seconds");
+  const interval = gauge("janitor_interval_seconds");
+  const failures = gauge("janitor_failures");
+  const stoppedLoops = gauge("loops_stopped");
+  const lag = gauge("event_loop_lag_seconds");
+  gauge("info").set({ version: input.version, tier: input.tier }, 1);
+
+  const names = new Set<string>();
+  const bounded = (name: string): string => {
+    if (names.has(name)) return name;
+    if (names.size >= MOST_NAMES) return "other";
+    names.add(name);
+    return name;
+  };
+
+  for (const event of PARCEL_EVENTS) parcels.inc({ event }, 0);
+  const knownChores = new Set<string>();
+  function knowChores(): void {
+    for (const chore of input.chores()) {
+      if (knownChores.has(chore)) continue;
+      knownChores.add(chore);
+      for (const result of ["ok", "error"]) runs.inc({ chore, result }, 0);
+    }
+  }
+  function know(kind: string, queue: string): void {
+    const labels = { queue: bounded(queue), kind: bounded(kind) };
+    for (const result of RESULTS) enqueued.inc({ ...labels, result }, 0);
+    for (const outcome of OUTCOMES) finished.inc({ ...labels, outcome }, 0);
+    started.inc(labels, 0);
+    recovered.inc({ kind: labels.kind }, 0);
+  }
+
+  type Run = { kind: string; queue: string; durationMs?: number | null };
+  const end = (outcome: (typeof OUTCOMES)[number]) => (run: Run) => {
+    const labels = { queue: bounded(run.queue), kind: bounded(run.kind), outcome };
+    finished.inc(labels);
+    if (run.durationMs !== undefined && run.durationMs !== null) took.observe(labels, run.durationMs / 1_000);
+  };
+  const stops = [
+    events.on("job.enqueued", ({ kind, queue, created }) => {
+      const result = created ? "inserted" : "duplicate";
+      enqueued.inc({ queue: bounded(queue), kind: bounded(kind), result });
+    }),
+    events.on("job.claimed", ({ kind, queue, waitedMs }) => {
+      const labels = { queue: bounded(queue), kind: bounded(kind) };
+      started.inc(labels);
+      wait.observe(labels, Math.max(0, waitedMs) / 1_000);
+    }),
+    events.on("job.done", end("done")),
+    events.on("job.retrying", end("retry")),
+    events.on("job.dead", end("dead")),
+    events.on("job.cancelled", end("cancelled")),
+    events.on("job.snoozed", end("snoozed")),
+    events.on("job.released", end("released")),
+    events.on("job.again", end("again")),
+    events.on("lease.lost", end("lease_lost")),
+    events.on("lease.expired", ({ kind }) => recovered.inc({ kind: bounded(kind) })),
+    events.on("chore.ran", ({ chore, rows: ended, tookMs, error }) => {
+      runs.inc({ chore, result: error === undefined ? "ok" : "error" });
+      choreTook.observe({ chore }, tookMs / 1_000);
+      for (const [outcome, count] of Object.entries(ended)) rows.inc({ chore, outcome: bounded(outcome) }, count);
+    }),
+    events.on("parcel.put", () => parcels.inc({ event: "put" })),
+    events.on("parcel.fetched", () => parcels.inc({ event: "fetched" })),
+    events.on("parcel.acked", () => parcels.inc({ event: "acked" })),
+    events.on("parcel.expired", ({ reason }) => {
+      parcels.inc({ event: reason === "never fetched" ? "never_fetched" : "never_acked" });
+    }),
+    events.on("trouble", ({ where }) => trouble.inc({ where: bounded(where) })),
+  ];
+
+  const delay = monitorEventLoopDelay({ resolution: 20 });
+  delay.enable();
+
+  async function collect(): Promise<void> {
+    knowChores();
+    slots.reset();
+    for (const [queue, count] of input.slots()) slots.set({ queue }, count);
+    running.set(input.running());
+    stoppedLoops.set(input.stoppedLoops());
+    lag.set(Number.isFinite(delay.percentile(99)) ? Math.max(0, delay.percentile(99) / 1e9 - 0.02) : 0);
+    delay.reset();
+    for (const old of [queueJobs, oldest, paused, workers, leaseRatio, lastSuccess, interval, failures]) old.reset();
+    const now = await input.gauges();
+    for (const queue of now.queues) {
+      for (const status of DEPTHS) queueJobs.set({ queue: queue.queue, status }, queue[status]);
+      oldest.set({ queue: queue.queue }, queue.oldestReadyAgeMs / 1_000);
+      paused.set({ queue: queue.queue }, queue.isPaused ? 1 : 0);
+    }
+    for (const { chore, everyMs, succeededAt, failures: failed } of now.chores) {
+      interval.set({ chore }, everyMs / 1_000);
+      failures.set({ chore }, failed);
+      if (succeededAt) lastSuccess.set({ chore }, succeededAt.getTime() / 1_000);
+    }
+    workers.set(now.workers);
+    leaseRatio.set(now.leaseMinRemainingRatio);
+  }
+
+  return {
+    contentType: registry.contentType,
+    know,
+    async text() {
+      try {
+        await collect();
+      } catch (error) {
+        // A database that is away must not take the counters with it.
+        events.emit("trouble", { where: "metrics", error });
+      }
+      return await registry.metrics();
+    },
+    close() {
+      for (const stop of stops) stop();
+      delay.disable();
+    },
+  };
+}

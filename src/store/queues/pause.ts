@@ -1,0 +1,69 @@
+// Paused queues. A worker that knows of one gives back what it claimed of it, set aside under a hold of its own, so that
+// no claim walks past it again; resuming lets it in again, a batch at a time.
+import { sql, type Store } from "../sql.ts";
+
+const PAUSE = sql`
+insert into :schema.queues as q (name, paused_at, paused_by) values ($1, :schema.clock(), $2)
+on conflict (name) do update set paused_at = excluded.paused_at, paused_by = excluded.paused_by
+where q.paused_at is null
+returning name`;
+
+const RESUME = sql`
+update :schema.queues set paused_at = null, paused_by = null where name = $1 and paused_at is not null returning name`;
+
+const PAUSED = sql`
+select name as queue, paused_at as "pausedAt", paused_by as "pausedBy"
+from :schema.queues where paused_at is not null order by name`;
+
+const LET_IN = sql`
+with back as (
+  select j.id, j.hold from :schema.jobs j where j.hold in (5, 6) and j.queue = any($1::text[])
+  order by j.queue, j.id limit $2 for update of j skip locked
+)
+update :schema.jobs j set hold = case b.hold when 6 then 2 else 0 end from back b where j.id = b.id
+returning 1`;
+
+const FORGOTTEN = sql`
+select distinct j.queue from (
+  select queue from :schema.jobs where hold in (5, 6) order by queue, id limit 10000
+) j where not exists (select 1 from :schema.queues q where q.name = j.queue and q.paused_at is not null)`;
+
+export interface PausedQueue {
+  queue: string;
+  pausedAt: Date;
+  pausedBy: string | null;
+}
+
+/** False: it was paused already. */
+export async function pauseQueue(store: Store, queue: string, by: string | null): Promise<boolean> {
+  return (await store.query(PAUSE, [queue, by])).rowCount > 0;
+}
+
+/** False: it was not paused. */
+export async function resumeQueue(store: Store, queue: string): Promise<boolean> {
+  return (await store.query(RESUME, [queue])).rowCount > 0;
+}
+
+export async function pausedQueues(store: Store): Promise<PausedQueue[]> {
+  return (await store.query<PausedQueue>(PAUSED)).rows;
+}
+
+/** Jobs of resumed queues become claimable again. */
+export async function letIn(store: Store, queues: readonly string[], limit: number): Promise<number> {
+  return (await store.query(LET_IN, [queues, limit])).rowCount;
+}
+
+const SET_ASIDE = sql`
+update :schema.jobs j set hold = case j.hold when 2 then 6 else 5 end
+from :schema.queues q
+where j.id = any($1::uuid[]) and j.state = 'pending' and j.hold in (0, 2) and q.name = j.queue and q.paused_at is not null`;
+
+/** Jobs of paused queues that were given back: no claim lists them until their queue is resumed. */
+export async function setAside(store: Store, ids: readonly string[]): Promise<void> {
+  await store.query(SET_ASIDE, [ids]);
+}
+
+/** Queues that are not paused and still have jobs set aside: a resume was cut short. */
+export async function resumedQueues(store: Store): Promise<string[]> {
+  return (await store.query<{ queue: string }>(FORGOTTEN)).rows.map((row) => row.queue);
+}

@@ -1,0 +1,116 @@
+// What /metrics says, after real work; and that nothing which listens can break it.
+import { execFileSync, spawnSync } from "node:child_process";
+import { describe, expect, test } from "vitest";
+import { drain } from "#src/testing/drain.js";
+import { makeTally } from "#src/metrics/tally.js";
+import { makeKind } from "../support/make.ts";
+import { TIERS, useHoldfast } from "../support/open-test.ts";
+
+describe.each(TIERS)("metrics (%s)", (tier) => {
+  const bench = useHoldfast(tier);
+  const value = (text: string, series: string): number | undefined => {
+    const line = text.split("\n").find((row) => row.startsWith(`${series} `));
+    return line === undefined ? undefined : Number(line.slice(series.length + 1));
+  };
+
+  test("runs are counted by outcome, from zero; rows and runs of chores apart; gauges come from the roll-up", async () => {
+    const { metrics } = bench.hf;
+    let tries = 0;
+    const kind = makeKind({
+      queue: "mail",
+      attempts: 2,
+      backoff: ["0s"],
+      run: () => {
+        if ((tries += 1) === 1) throw new Error("once");
+      },
+    });
+    const worker = await bench.hf.work([kind], { concurrency: 7 });
+    const at = `queue="mail",kind="${kind.kind}"`;
+    const before = await metrics.text();
+    expect(value(before, `holdfast_jobs_finished_total{${at},outcome="dead"}`)).toBe(0);
+    expect(value(before, `holdfast_jobs_enqueued_total{${at},result="duplicate"}`)).toBe(0);
+    expect(value(before, `holdfast_worker_slots{queue="mail"}`)).toBe(7);
+    await bench.hf.enqueue(kind, 1, { key: "k" });
+    await bench.hf.enqueue(kind, 1, { key: "k" });
+    await drain(bench.hf, [kind]);
+    await bench.hf.enqueue(kind, 2, { delay: "1h" });
+    await bench.hf.janitor.run("measure-queues");
+    const after = await metrics.text();
+    expect(value(after, `holdfast_jobs_enqueued_total{${at},result="inserted"}`)).toBe(2);
+    expect(value(after, `holdfast_jobs_enqueued_total{${at},result="duplicate"}`)).toBe(1);
+    expect(value(after, `holdfast_jobs_finished_total{${at},outcome="retry"}`)).toBe(1);
+    expect(value(after, `holdfast_jobs_finished_total{${at},outcome="done"}`)).toBe(1);
+    expect(value(after, `holdfast_job_run_seconds_count{${at},outcome="done"}`)).toBe(1);
+    expect(value(after, `holdfast_job_wait_seconds_count{${at}}`)).toBe(2);
+    expect(value(after, `holdfast_queue_jobs{queue="mail",status="scheduled"}`)).toBe(1);
+    expect(value(after, `holdfast_queue_jobs{queue="mail",status="ready"}`)).toBe(0);
+    expect(value(after, `holdfast_queue_paused{queue="mail"}`)).toBe(0);
+    expect(value(after, `holdfast_janitor_runs_total{chore="measure-queues",result="ok"}`)).toBeGreaterThan(0);
+    expect(value(after, `holdfast_janitor_runs_total{chore="measure-queues",result="error"}`)).toBe(0);
+    expect(value(after, "holdfast_workers")).toBe(1);
+    expect(value(after, "holdfast_loops_stopped")).toBe(0);
+    expect(value(after, "holdfast_lease_min_remaining_ratio")).toBeGreaterThan(0);
+    await worker.stop();
+    // What this process did is in the roll-up too, for charts.
+    await bench.hf.janitor.run("add-run-counts");
+    const runs = await bench.hf.stats.runs({ queue: "mail", to: new Date(Date.now() + 60_000) });
+    expect(runs.map(({ outcome, runs: count }) => [outcome, count])).toEqual([
+      ["done", 1],
+      ["retry", 1],
+    ]);
+  });
+
+  test("promtool finds nothing wrong with the text", async ({ skip }) => {
+    try {
+      execFileSync("promtool", ["--version"], { stdio: "ignore" });
+    } catch {
+      skip("promtool is not installed; Debian has it in the package prometheus");
+    }
+    const { status, stderr } = spawnSync("promtool", ["check", "metrics"], { input: await bench.hf.metrics.text() });
+    expect(stderr.toString()).toBe("");
+    expect(status).toBe(0);
+  });
+
+  test("a listener that throws breaks nothing", async () => {
+    const stop = bench.hf.on("job.done", () => {
+      throw new Error("listener");
+    });
+    const kind = makeKind();
+    await bench.hf.enqueue(kind, 1);
+    await drain(bench.hf, [kind]);
+    stop();
+    expect(
+      value(
+        await bench.hf.metrics.text(),
+        `holdfast_jobs_finished_total{queue="default",kind="${kind.kind}",outcome="done"}`,
+      ),
+    ).toBe(1);
+  });
+
+  test("health: alive, healthy, and the name of a chore that keeps failing", async () => {
+    expect(bench.hf.health.live()).toEqual({ isAlive: true, stopped: [] });
+    await bench.db.query(
+      "insert into holdfast.chores (name, next_at, failures, error) values ('broken', now(), 3, 'no')",
+    );
+    expect(await bench.hf.health.check()).toMatchObject({
+      health: "degraded",
+      failingChores: [{ chore: "broken", failures: 3, error: "no" }],
+    });
+    await bench.db.query("delete from holdfast.chores where name = 'broken'");
+  });
+});
+
+test("a tally gives what was counted once, and takes it back when it could not be stored", () => {
+  const tally = makeTally();
+  for (let n = 0; n < 3; n += 1) tally.count("q", "k", "done", 2, 5);
+  tally.count("q", "k", "dead", 1, 1);
+  const taken = tally.take();
+  expect(taken).toEqual([
+    { queue: "q", kind: "k", outcome: "done", runs: 3, waitMs: 6, runMs: 15 },
+    { queue: "q", kind: "k", outcome: "dead", runs: 1, waitMs: 1, runMs: 1 },
+  ]);
+  expect(tally.take()).toEqual([]);
+  tally.count("q", "k", "done", 1, 1);
+  tally.putBack(taken);
+  expect(tally.take()[0]).toMatchObject({ outcome: "done", runs: 4, waitMs: 7, runMs: 16 });
+});
