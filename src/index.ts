@@ -29,6 +29,7 @@ export type { SavedFile } from "./inbox/save-file.ts";
 export type { Stuck } from "./inbox/stuck.ts";
 export type { InboxOptions } from "./options/inbox.ts";
 export type { Acked } from "./store/inbox/ack.ts";
+export type { InboxFigures } from "./store/inbox/figures.ts";
 export type { ExpiryReason, Parcel, ParcelState } from "./store/inbox/rows.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";
 export type { Sql, SqlTransaction } from "./client/sql.ts";

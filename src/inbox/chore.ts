@@ -7,8 +7,10 @@ import type { Emitter } from "../shared/emitter.ts";
 import { sleep } from "../shared/sleep.ts";
 import { expireParcels } from "../store/inbox/expire.ts";
 import { forgetInboxes, previewPurge, purgeContent, purgeDrafts, purgeTombstones } from "../store/inbox/purge.ts";
+import { listInboxes } from "../store/inbox/stats.ts";
 import type { Store } from "../store/sql.ts";
 import { CHUNK_BYTES } from "./put.ts";
+import { findStuck } from "./stuck.ts";
 
 export interface InboxChoreInput {
   store: Store;
@@ -22,10 +24,35 @@ export interface InboxChoreInput {
 const PARCELS = 500;
 const CHUNKS = (16 * 1_048_576) / CHUNK_BYTES;
 const SOON_MS = 1_000;
+/** Inboxes that one run looks at: so many, so often. */
+const PAGE = 100;
+const MOST_PAGES = 10;
+const MOST_REMEMBERED = 10_000;
 
 export const INBOX_CHORE = "purge-inbox";
 
 export function makeInboxChore({ store, limits, events, onFollowed }: InboxChoreInput): Chore {
+  /** Those that were told of. */
+  let stuck = new Set<string>();
+
+  /** Recipients whose parcels do not move. Some pages in each run; the next goes on behind them. */
+  let lookedUpTo = "";
+  async function lookForStuck(context: ChoreContext): Promise<void> {
+    for (let pages = 0; pages < MOST_PAGES && context.hasTime(); pages += 1) {
+      if (lookedUpTo === "") stuck = new Set([...stuck].slice(-MOST_REMEMBERED));
+      const inboxes = await listInboxes(store, lookedUpTo, PAGE);
+      for (const inbox of inboxes) {
+        const { recipient } = inbox;
+        const found = findStuck(inbox, limits.stuckAfterMs);
+        if (found && !stuck.has(recipient)) events.emit("inbox.stuck", { recipient, ...found });
+        if (found) stuck.add(recipient);
+        else stuck.delete(recipient);
+      }
+      lookedUpTo = inboxes.length < PAGE ? "" : inboxes.at(-1)!.recipient;
+      if (lookedUpTo === "") return;
+    }
+  }
+
   async function expire(context: ChoreContext): Promise<boolean> {
     return await repeat(context, async () => {
       const expired = await expireParcels(store, Math.min(PARCELS, context.batchSize));
@@ -63,6 +90,7 @@ export function makeInboxChore({ store, limits, events, onFollowed }: InboxChore
     deadline: "30s",
     budget: "10s",
     async run(context) {
+      await lookForStuck(context);
       const isLeft = await expire(context);
       return (await purge(context)) || isLeft ? { nextInMs: SOON_MS } : undefined;
     },

@@ -9,6 +9,7 @@ import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { makeAlarm } from "../shared/sleep.ts";
 import { isUuid } from "../shared/uuid.ts";
 import { ackParcels, type Acked } from "../store/inbox/ack.ts";
+import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import { listParcels } from "../store/inbox/list.ts";
 import { markFetched } from "../store/inbox/mark-fetched.ts";
 import { notePoll } from "../store/inbox/note-poll.ts";
@@ -69,6 +70,8 @@ export interface Inboxes {
   readonly limits: ResolvedInboxOptions;
   /** In the order of their names. */
   list(options?: { limit?: number; cursor?: string }): Promise<{ inboxes: InboxStats[]; next: string | null }>;
+  /** All of them together, for metrics. */
+  figures(): Promise<InboxFigures>;
 }
 
 export interface InboxRoom {
@@ -231,6 +234,7 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
           next: rows.length > limit ? page.at(-1)!.recipient : null,
         };
       },
+      figures: () => readFigures(store),
     },
     wakeAll: () => wake.sendAll(),
     async close() {

@@ -47,6 +47,8 @@ export interface HoldfastEvents {
   "parcel.acked": ParcelEvent & { gone: boolean };
   /** Its time is over and nobody acked it. */
   "parcel.expired": ParcelEvent & { name: string; reason: "never fetched" | "fetched, never acked" };
+  /** Parcels of a recipient do not move, and why. Told once until they move again. */
+  "inbox.stuck": { recipient: string; code: string; message: string; forMs: number };
   "worker.started": { workerId: string; kinds: string[]; concurrency: number };
   "worker.stopped": { workerId: string };
   /** A chore of the janitor ran here; `rows` says how many came to which end. */
@@ -71,6 +73,7 @@ export const EVENT_NAMES = [
   "parcel.fetched",
   "parcel.acked",
   "parcel.expired",
+  "inbox.stuck",
   "worker.started",
   "worker.stopped",
   "chore.ran",

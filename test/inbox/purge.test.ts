@@ -2,6 +2,7 @@
 // failure of one run is not the end of the next; recipients that do not come are noticed, with the reason.
 import { describe, expect, test } from "vitest";
 import { CHUNK_BYTES } from "#src/inbox/put.js";
+import { ackParcels } from "#src/store/inbox/ack.js";
 import { expireParcels } from "#src/store/inbox/expire.js";
 import { purgeContent } from "#src/store/inbox/purge.js";
 import { collect as collectEvents } from "../support/events.ts";
@@ -124,6 +125,16 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await inbox.stats()).stuck).toBeNull();
     await bench.hf.clock.advance("11m");
     expect((await inbox.stats()).stuck).toMatchObject({ code: "not polling", message: "has never polled" });
+    const told = collectEvents(bench.hf, "inbox.stuck");
+    await purge(bench);
+    await purge(bench);
+    told.stop();
+    expect(told.events.filter(({ recipient }) => recipient === inbox.recipient)).toMatchObject([
+      { code: "not polling", message: "has never polled" },
+    ]);
+    const figures = await bench.hf.inboxes.figures();
+    expect(figures).toMatchObject({ more: false });
+    expect(figures.oldestWaitingMs).toBeGreaterThan(660_000 - 1);
     await inbox.arrival({ timeoutMs: 0 });
     await expect
       .poll(async () => (await inbox.stats()).stuck)
@@ -154,5 +165,25 @@ describe.each(TIERS)("%s", (tier) => {
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
     expect(found).toEqual({ [names[0]!]: 5, [names[1]!]: 10, [names[2]!]: 15 });
+  });
+});
+
+describe("embedded", () => {
+  const bench = useHoldfast("embedded");
+
+  test("the room of files that are gone is used again", { timeout: 60_000 }, async () => {
+    const inbox = bench.hf.inbox(someone());
+    const sizes: number[] = [];
+    for (let round = 0; round < 6; round += 1) {
+      const { id } = await inbox.put(someBytes(80 * CHUNK_BYTES));
+      await ackParcels(bench.store, inbox.recipient, [id], 0);
+      await purge(bench);
+      await bench.hf.janitor.run("vacuum");
+      const { rows } = await bench.db.query<{ bytes: string }>(
+        `select pg_total_relation_size('"${bench.store.schema}".parcel_chunks') as bytes`,
+      );
+      sizes.push(Number(rows[0]!.bytes));
+    }
+    expect(sizes[5]).toBeLessThan(sizes[1]! * 1.5);
   });
 });

@@ -261,9 +261,12 @@ describe.each(TIERS)("quota on the %s tier", (tier) => {
   const bench = useHoldfast(tier, { inbox: { quotaBytes: 1_000, quotaParcels: 3 } });
 
   test("bytes and parcels are bounded per recipient, and an ack makes room", async () => {
-    const inbox = bench.hf.inbox(someone());
+    const recipient = someone();
+    const inbox = bench.hf.inbox(recipient);
     const first = await inbox.put(someBytes(600));
     expect(await caught(inbox.put(someBytes(401)))).toBeInstanceOf(QuotaExceeded);
+    // Its size was known: nothing was even begun.
+    expect(await tablesOf(bench, recipient)).toMatchObject({ drafts: 0 });
     expect(await caught(inbox.put(Readable.from([someBytes(401)])))).toBeInstanceOf(QuotaExceeded);
     await inbox.put(someBytes(400));
     expect(await caught(inbox.put("x"))).toBeInstanceOf(QuotaExceeded);
@@ -274,6 +277,16 @@ describe.each(TIERS)("quota on the %s tier", (tier) => {
     expect(await caught(inbox.put("z"))).toMatchObject({
       message: expect.stringContaining("3 of 3 parcels") as string,
     });
+  });
+
+  test("deliveries at the same time do not exceed it together", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const inbox = bench.hf.inbox(someone());
+      const drafts = [];
+      for (let n = 0; n < 3; n += 1) drafts.push(await inbox.draft(Readable.from([someBytes(400)])));
+      const put = await Promise.allSettled(drafts.map((draft) => inbox.put(draft)));
+      expect(put.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    }
   });
 
   test("puts at the same time do not exceed it together", async () => {

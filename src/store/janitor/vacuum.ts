@@ -12,6 +12,10 @@ const HOT = [
   "job_notes",
   "queue_depths",
   "run_counts",
+  "parcels",
+  "parcel_drafts",
+  "parcel_chunks",
+  "inboxes",
 ];
 
 const DEAD_ROWS = sql`

@@ -112,7 +112,7 @@ export function transactionContract(name: string, shop: Shop, library: Library):
         inbox.putMany([{ content: bytes, name: "a.bin", key, meta: { sent_at: NASTY.quotes } }, { content: "b" }], {
           tx,
         });
-      const table = (name: string): string => `${jobsOf(shop).replace(/\.jobs$/, "")}.${name}`;
+      const table = (of: string): string => `${jobsOf(shop).replace(/\.jobs$/, "")}.${of}`;
       const stored = async (key: string): Promise<object[]> => {
         const { rows } = await shop.query(
           `select p.size::text, encode(sha256(string_agg(c.bytes, ''::bytea order by c.n)), 'hex') as hash
