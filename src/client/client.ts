@@ -105,14 +105,21 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
   const enqueuer = makeEnqueuer({
     store,
     onTrouble: trouble("enqueue"),
-    onEnqueued(newJobs, results) {
+    offer(kind, count) {
+      for (const worker of workers) {
+        const offered = worker.offer(kind, count);
+        if (offered) return offered;
+      }
+      return undefined;
+    },
+    onEnqueued(newJobs, results, taken) {
       if (events.has("job.enqueued")) {
         for (const [index, { kind, queue }] of newJobs.entries()) {
           const { id: jobId, created, conflict } = results[index]!;
           events.emit("job.enqueued", { jobId, kind, queue, created, conflict });
         }
       }
-      for (const wakeUp of wakeUpsFor(newJobs)) wakeUps.send(wakeUp);
+      if (!taken) for (const wakeUp of wakeUpsFor(newJobs)) wakeUps.send(wakeUp);
     },
   });
 

@@ -11,7 +11,8 @@ import { durationMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
 import { uuidv7 } from "../shared/uuid.ts";
-import { findExisting, type Inserted, insertJobs, type NewJob } from "../store/jobs/insert.ts";
+import { canBeTaken, findExisting, type Inserted, insertJobs, insertTaken, type NewJob } from "../store/jobs/insert.ts";
+import type { HandOver } from "../worker/claim-loop.ts";
 import type { Store } from "../store/sql.ts";
 import { fromTransaction } from "../db/caller-transaction.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
@@ -58,8 +59,10 @@ export interface Enqueuer {
 
 export interface EnqueuerInput {
   store: Store;
-  /** The jobs of one statement, after its commit. */
-  onEnqueued(jobs: readonly NewJob[], results: readonly Inserted[]): void;
+  /** The jobs of one statement, after its commit. `taken`: a worker of this process has them already. */
+  onEnqueued(jobs: readonly NewJob[], results: readonly Inserted[], taken: boolean): void;
+  /** A worker of this process that waits for as many jobs of this kind. */
+  offer(kind: string, count: number): HandOver | undefined;
   onTrouble(error: unknown): void;
 }
 
@@ -70,11 +73,30 @@ const LOCK_TIMEOUT_MS = 100;
 const PATIENCE_MS = 5_000;
 const PAUSES_MS = [50, 250, 1_000, 2_500];
 
-export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): Enqueuer {
+const STORED = { created: true, conflict: false, coalesced: false };
+
+export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerInput): Enqueuer {
+  /** Straight to a worker that waits for them: stored and claimed in one commit. Undefined: there is none, or it failed. */
+  async function handOver(jobs: readonly NewJob[]): Promise<Inserted[] | "unknown" | undefined> {
+    const worker = canBeTaken(jobs) ? offer(jobs[0]!.kind, jobs.length) : undefined;
+    if (!worker) return undefined;
+    try {
+      const taken = await insertTaken(store, jobs, worker);
+      const results = jobs.map(({ id }) => ({ id, ...STORED }));
+      onEnqueued(jobs, results, true);
+      worker.taken(taken);
+      return results;
+    } catch (error) {
+      worker.failed(error);
+      onTrouble(error);
+      return isConnectionTrouble(error) ? "unknown" : undefined;
+    }
+  }
+
   /** One statement for these jobs, sent again while the answer is unknown. */
-  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number): Promise<Inserted[]> {
+  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number, sentBefore = false): Promise<Inserted[]> {
     let known = new Set<string>();
-    for (let tries = 0; ; tries += 1) {
+    for (let tries = sentBefore ? 1 : 0; ; tries += 1) {
       try {
         if (tries > 0)
           known = await findExisting(
@@ -84,7 +106,7 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
         const missing = jobs.filter((job) => !known.has(job.id));
         const inserted = missing.length === 0 ? [] : await insertJobs(store, missing, lockTimeoutMs);
         const results = known.size === 0 ? inserted : withKnown(jobs, known, inserted);
-        onEnqueued(jobs, results);
+        onEnqueued(jobs, results, false);
         return results;
       } catch (error) {
         // Stored by an earlier try of which we never heard.
@@ -99,7 +121,9 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
 
   async function run(jobs: NewJob[]): Promise<(Inserted | Error | Promise<Inserted>)[]> {
     try {
-      return await insert(jobs, LOCK_TIMEOUT_MS);
+      const handed = await handOver(jobs);
+      if (Array.isArray(handed)) return handed;
+      return await insert(jobs, LOCK_TIMEOUT_MS, handed === "unknown");
     } catch (error) {
       if (isConnectionTrouble(error)) return jobs.map((job) => unknownOutcome(job, error));
       if (jobs.length === 1 && !isLockTimeout(error)) return [asError(error)];
@@ -194,9 +218,7 @@ export function makeEnqueuer({ store, onEnqueued, onTrouble }: EnqueuerInput): E
 /** Puts what an earlier try had stored back in its place among what this one inserted. */
 function withKnown(jobs: readonly NewJob[], known: ReadonlySet<string>, inserted: readonly Inserted[]): Inserted[] {
   const rest = inserted.values();
-  return jobs.map((job) =>
-    known.has(job.id) ? { id: job.id, created: true, conflict: false, coalesced: false } : rest.next().value!,
-  );
+  return jobs.map((job) => (known.has(job.id) ? { id: job.id, ...STORED } : rest.next().value!));
 }
 
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));

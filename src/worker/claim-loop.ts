@@ -46,7 +46,20 @@ export interface Claim {
   isLight: boolean;
 }
 
+/** A worker waits for jobs of this kind: they can be stored as its own. */
+export interface HandOver {
+  token: string;
+  workerId: string;
+  leaseMs: number;
+  /** They are stored. */
+  taken(jobs: ClaimedJob[]): void;
+  /** They are not, or nobody knows. */
+  failed(error: unknown): void;
+}
+
 export interface ClaimLoop {
+  /** Room for so many new jobs of a kind while nothing else waits; each must be answered. */
+  offer(kind: string, count: number): HandOver | undefined;
   wake(wakeUp: WakeUp): void;
   /** Much has landed behind the watermarks: begin again at the front. */
   rewind(): void;
@@ -80,7 +93,6 @@ const LOOK_BACK_LIMIT = 64;
 const MAX_NAMED = 1_000;
 const QUIET_MS = 10_000;
 const CAREFUL_MS = 5_000;
-const FEW_MS = 500;
 
 export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   const { store, occupancy, onTrouble } = input;
@@ -104,11 +116,14 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let troubleMs = 0;
   let slotsFreed = false;
   let rewinds = false;
+  /** It knows of everything that was waiting when it began. */
+  let hasLooked = false;
+  /** Slots that jobs are on their way to. */
+  let promised = 0;
+  let onKept: (() => void) | undefined;
   let carefulUntil = 0;
   /** The last claim got all it asked for: there is more. */
   let wasFull = false;
-  /** When it last asked for a few only: an ordinary claim marks light ones, so the two should not take turns. */
-  let fewAt = -Infinity;
 
   /** Sends one claim; occupancy has been told that it is on its way. */
   async function take(
@@ -163,15 +178,21 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     // Enough of each lane that the best of all are surely among them, unless there are very many.
     const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
     if (!occupancy.beginClaim()) return 0;
-    if (limit < MANY) fewAt = performance.now();
-    const isLight =
-      best.length === 1 && wasFull && performance.now() - fewAt > FEW_MS && input.suitsLight(best[0]!.kind);
+    const isLight = best.length === 1 && wasFull && limit >= MANY && input.suitsLight(best[0]!.kind);
     if (isLight) {
       const lane = best[0]!;
-      const light = await take("light", (holder) => claimLight(store, holder, lane, defaults.get(lane.kind)!, limit));
-      wasFull = light.length >= limit;
-      if (wasFull) lanes.claimed(best, wakesBefore, light, limit);
+      const most = Math.min(limit, lane.lightMost);
+      const light = await take("light", async (holder) => {
+        const { jobs, isFull } = await claimLight(store, holder, lane, defaults.get(lane.kind)!, most);
+        wasFull = isFull;
+        return jobs;
+      });
       // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.
+      if (!wasFull) return light.length;
+      lanes.claimed(best, wakesBefore, light, light.length);
+      // It may have been cut at so many bytes: next time about as many, and a few more.
+      lane.lightMost =
+        light.length < most ? Math.max(MANY, light.length) : Math.min(MAX_CLAIM, Math.ceil(lane.lightMost * 1.1));
       return light.length;
     }
     const jobs = await take("ordinary", (holder) =>
@@ -206,7 +227,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     suspectWaits = sights.some((sight) => sight.what === "suspect" && sight.due_ms <= 0);
     pollMs = found ? MIN_POLL_MS : Math.min(pollMs * 2, input.pollMs);
     // A rank nobody knew may hide others behind it: look again at once.
-    nextLookAhead = lanes.all().length > before ? now : performance.now() + jitter(pollMs);
+    hasLooked = lanes.all().length === before;
+    nextLookAhead = hasLooked ? performance.now() + jitter(pollMs) : now;
   }
 
   async function lookBehind(): Promise<void> {
@@ -263,7 +285,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (now >= nextLookAhead) await look(now);
     // Before the claim: a queue that is never empty would not let us look otherwise.
     if (now >= nextLookBack) await lookBehind();
-    const free = occupancy.isTaken ? 0 : input.freeSlots();
+    const free = occupancy.isTaken ? 0 : input.freeSlots() - promised;
     if (suspectWaits && free > 0 && !stopping) {
       const isQuiet = keepsQuiet(now);
       if ((occupancy.running === 0 || !isQuiet) && (await trySuspect())) return 0;
@@ -297,7 +319,35 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     }
   }
 
+  function offer(kind: string, count: number): HandOver | undefined {
+    const leaseMs = defaults.get(kind)?.leaseMs;
+    // Whatever is waiting comes first, and a suspect needs the process to become empty.
+    const isBusy = !hasLooked || suspectWaits || unknown.length > 0 || named.size > 0 || lanes.best().length > 0;
+    if (stopping || leaseMs === undefined || isBusy || count > input.freeSlots() - promised) return undefined;
+    if (!occupancy.beginClaim()) return undefined;
+    promised += count;
+    const claim: Claim = { token: randomToken(), sentAt: clockMs(), alone: false, isLight: true };
+    const arrived = (jobs: ClaimedJob[]): void => {
+      promised -= count;
+      occupancy.endClaim(jobs.length);
+      if (jobs.length > 0) input.onClaimed(jobs, claim);
+      if (promised === 0) onKept?.();
+    };
+    return {
+      token: claim.token,
+      workerId: input.workerId,
+      leaseMs,
+      taken: arrived,
+      failed(error) {
+        if (isConnectionTrouble(error)) unknown.push({ ...claim, isLight: false });
+        arrived([]);
+        alarm.ring();
+      },
+    };
+  }
+
   return {
+    offer,
     wake({ kind, rank, ids, inMs }) {
       if (inMs !== undefined && inMs > 0) {
         if (kind !== undefined && rank !== undefined) lanes.dueIn(kind, rank, performance.now() + inMs);
@@ -335,6 +385,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       stopping = true;
       alarm.ring();
       await loop;
+      if (promised > 0) await new Promise<void>((resolve) => (onKept = resolve));
       if (unknown.some((claim) => claim.alone)) occupancy.free();
     },
   };

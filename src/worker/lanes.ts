@@ -6,6 +6,8 @@ import type { ClaimedJob, LanePosition } from "../store/jobs/claim.ts";
 import type { Gap, Sight } from "../store/jobs/look.ts";
 
 export interface Lane extends LanePosition {
+  /** How many a light claim should ask for. */
+  lightMost: number;
   /** There may be something due at or after the watermark. */
   hot: boolean;
   /** Raised by every wake-up, so that one that comes during a claim is not forgotten. */
@@ -15,6 +17,7 @@ export interface Lane extends LanePosition {
 }
 
 export const NIL_ID = "00000000-0000-0000-0000-000000000000";
+const MOST_LIGHT = 1_000;
 const LIVE_EDGE_MS = 1_000;
 const SET_BACK_US = 100_000n;
 const LOWEST = -101;
@@ -50,7 +53,16 @@ export function makeLanes(kinds: readonly string[]): Lanes {
   function addLane(kind: string, rank: number, fromUs: string, fromId: string): Lane | undefined {
     const ranks = byKind.get(kind);
     if (!ranks) return undefined;
-    const made: Lane = { kind, rank, fromUs, fromId, hot: false, wakes: 0, dueAt: Infinity };
+    const made: Lane = {
+      kind,
+      rank,
+      fromUs,
+      fromId,
+      lightMost: MOST_LIGHT,
+      hot: false,
+      wakes: 0,
+      dueAt: Infinity,
+    };
     ranks.set(rank, made);
     return made;
   }

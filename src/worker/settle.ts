@@ -280,9 +280,11 @@ function byClaim(runs: readonly Run[]): { claims: Run[][]; mixed: Run[] } {
     else byKeep.set(run.kind.keepDoneMs, [run]);
   }
   const claims: Run[][] = [];
-  for (const byKeep of groups.values()) {
+  // One that is light would have to be marked before it could share: for a few that is one statement more.
+  const isFew = groups.size <= LANES;
+  for (const [lease, byKeep] of groups) {
     for (const same of byKeep.values()) {
-      if (same.length >= WORTH_A_STATEMENT) claims.push(same);
+      if (same.length >= WORTH_A_STATEMENT || (isFew && lease!.isLight)) claims.push(same);
       else mixed.push(...same);
     }
   }

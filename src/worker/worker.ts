@@ -21,7 +21,7 @@ import { abandonLeases } from "../store/jobs/abandon.ts";
 import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
 import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
-import { type Claim, type ClaimLoop, makeClaimLoop } from "./claim-loop.ts";
+import { type Claim, type ClaimLoop, type HandOver, makeClaimLoop } from "./claim-loop.ts";
 import { execute } from "./execute.ts";
 import { isInside } from "./fenced.ts";
 import { makeBeater } from "./beater.ts";
@@ -58,6 +58,8 @@ export interface WorkerInput {
 
 export interface Worker extends Service {
   readonly id: string;
+  /** For new jobs that could start here at once. */
+  offer(kind: string, count: number): HandOver | undefined;
   /** Runs in this worker right now. */
   readonly running: number;
   /** Runs in this worker that would be lost if the process ended now. */
@@ -319,6 +321,7 @@ export function makeWorker(input: WorkerInput): Worker {
   return {
     ...service,
     id,
+    offer: (kind, count) => loop.offer(kind, count),
     // Not by Object.assign: it would copy the number of this moment.
     get running() {
       return runs.size;

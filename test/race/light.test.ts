@@ -1,5 +1,6 @@
 // Light claims, which are written in their lease row only, against everything else that wants their jobs. Real
 // connections, real locks.
+import { randomBytes } from "node:crypto";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { cancelIfOpen } from "#src/store/jobs/cancel.js";
@@ -11,7 +12,7 @@ import {
   claimLanes,
   type Holder,
 } from "#src/store/jobs/claim.js";
-import { claimLight } from "#src/store/jobs/claim-light.js";
+import { claimLight, LIGHT_BYTES } from "#src/store/jobs/claim-light.js";
 import { lockIfHeld } from "#src/store/jobs/fence.js";
 import { listJobs } from "#src/store/jobs/list.js";
 import { lookAhead, lookBack } from "#src/store/jobs/look.js";
@@ -43,8 +44,8 @@ afterAll(() => arena.close());
 const KIND = { leaseMs: LEASE_MS, attempts: 5, queue: "default" };
 const DAY_MS = 86_400_000;
 const lease = (token: string) => ({ token, leaseMs: LEASE_MS });
-const light = (store: Store, by: Holder, limit = 100, from = lane()): Promise<ClaimedJob[]> =>
-  claimLight(store, by, from, KIND, limit);
+const light = async (store: Store, by: Holder, limit = 100, from = lane()): Promise<ClaimedJob[]> =>
+  (await claimLight(store, by, from, KIND, limit)).jobs;
 const plain = (count: number): object[] => Array.from({ length: count }, () => ({}));
 const idsOf = (jobs: readonly { id: string }[]): string[] => jobs.map((job) => job.id).toSorted();
 
@@ -146,6 +147,20 @@ test("a light claim takes nothing if one of the jobs has a group or a coalesce k
   }
 });
 
+test("a light claim takes as many as its answer has room for, and none if they are too big", async () => {
+  const payload = (length: number): string => JSON.stringify(randomBytes(length / 2).toString("hex"));
+  const ids = await arena.insert(Array.from({ length: 50 }, () => ({ payload: payload(4_000) })));
+  const first = await claimLight(arena.store, holder(), lane(), KIND, 50);
+  expect(first.isFull).toBe(true);
+  expect(first.jobs.length).toBeGreaterThan(5);
+  expect(first.jobs.length * 4_000).toBeLessThan(LIGHT_BYTES);
+  expect(first.jobs.map((job) => job.id)).toEqual(ids.slice(0, first.jobs.length));
+  const second = await light(arena.store, holder(), 50);
+  expect(second[0]!.id).toBe(ids[first.jobs.length]);
+  await arena.insert([{ payload: payload(3_000_000), rank: 5 }]);
+  expect(await claimLight(arena.store, holder(), lane("race", 5), KIND, 50)).toEqual({ jobs: [], isFull: false });
+});
+
 test("an ordinary claim that comes during a light one waits for it and takes the others", async () => {
   const ids = await arena.insert(plain(6));
   await other.begin();
@@ -223,8 +238,8 @@ test("a settle of some leaves the others under the lease", async () => {
   await arena.sound();
   expect(await light(arena.store, holder())).toEqual([]);
   expect(await claimLane(arena.store, holder(), lane(), 10)).toEqual([]);
-  // The ordinary claim has marked them.
-  expect(await arena.live(ids[2]!)).toMatchObject({ state: "running", token: by.token, attempt: 1, claim_count: 1 });
+  expect(await claimLanes(arena.store, holder(), [lane(), lane("race.two")], 10, 10)).toEqual([]);
+  expect(await claimIds(arena.store, holder(), ids, ["race"], 10)).toEqual([]);
   expect(await settleClaim(arena.store, lease(by.token), ids.slice(2), DAY_MS, true)).toBe(true);
 });
 

@@ -144,7 +144,7 @@ async function claimed(store: Store, limit: number): Promise<{ token: string; id
 async function claimedLightly(store: Store, limit: number): Promise<{ token: string; ids: string[] }> {
   const held = holder(KINDS[1]);
   const kind = { leaseMs: 30_000, attempts: 5, queue: "default" };
-  const jobs = await claimLight(store, held, lanesOf(KINDS[1])[0]!, kind, limit);
+  const { jobs } = await claimLight(store, held, lanesOf(KINDS[1])[0]!, kind, limit);
   return { token: held.token, ids: jobs.map(({ id }) => id) };
 }
 

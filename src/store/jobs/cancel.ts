@@ -45,6 +45,8 @@ export async function cancelIfOpen(
   ids: readonly string[],
   keep: number | null | KeepEnded,
 ): Promise<Cancelled[]> {
+  // Before the transaction as well: inside it there is then hardly ever a lease to keep locked until its end.
+  await markJobs(store, ids);
   return await store.transaction(async (tx) => {
     await markJobs(tx, ids);
     await lockGroups(tx, await groupsOf(tx, ids));

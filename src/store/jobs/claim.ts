@@ -6,7 +6,7 @@
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMicros, asMillis, fromMicros, routine, sql, type Statement, type Store } from "../sql.ts";
-import { LANE_LOCK, MARK_FIRST, markTokens } from "./mark.ts";
+import { KEEP_OUT_LIGHT, LANE_LOCK, LIGHT_IDS, markTokens } from "./mark.ts";
 
 export interface ClaimedJob {
   id: string;
@@ -69,7 +69,7 @@ const claimLaneBody = (lock: string): string => `
 with picked as materialized (
   select j.ctid from :schema.jobs j
   where j.hold = 0 and j.kind = $4 and j.rank = $5 and j.run_at <= :schema.clock()
-    and (j.run_at, j.id) >= (${fromMicros("$6")}, $7) and j.state = 'pending'
+    and (j.run_at, j.id) >= (${fromMicros("$6")}, $7) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit $8 ${lock}
 ),
 ${take("false")}`;
@@ -81,8 +81,7 @@ const CLAIM_LANE = routine({
   name: "claim_lane",
   takes: [...HOLDER, "text", "smallint", "bigint", "uuid", "integer", "boolean"],
   gives: CLAIMED,
-  first: `${ASYNC_COMMIT}
-${MARK_FIRST(`select ${LANE_LOCK("$4", "$5")}`, "l.kind = $4 and l.rank = $5")}`,
+  first: ASYNC_COMMIT + KEEP_OUT_LIGHT(`select ${LANE_LOCK("$4", "$5")}`),
   body: claimLaneBody("for update of j skip locked"),
   instead: {
     when: `$9 and pg_try_advisory_xact_lock(hashtextextended($4, $5))`,
@@ -97,17 +96,18 @@ const CLAIM_LANES = routine({
   name: "claim_lanes",
   takes: [...HOLDER, "text", "integer", "integer"],
   gives: CLAIMED,
-  first: `${ASYNC_COMMIT}
-${MARK_FIRST(
-  `select ${LANE_LOCK("l.kind", "l.rank")} from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint)`,
-  "l.kind in (select x.kind from jsonb_to_recordset($4::jsonb) as x (kind text))",
-)}`,
+  first:
+    ASYNC_COMMIT +
+    KEEP_OUT_LIGHT(
+      `select ${LANE_LOCK("l.kind", "l.rank")} from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint)`,
+    ),
   body: `with best as materialized (
   select c.ctid from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
     cross join lateral (
       select j.ctid, j.rank, j.run_at, j.id from :schema.jobs j
       where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
         and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
+        and j.id not in ${LIGHT_IDS}
       order by j.run_at, j.id limit $5
     ) c
   order by c.rank, c.run_at, c.id limit $6
@@ -124,14 +124,13 @@ const CLAIM_IDS = routine({
   name: "claim_ids",
   takes: [...HOLDER, "uuid[]", "text[]", "integer"],
   gives: CLAIMED,
-  first: `${ASYNC_COMMIT}
-${MARK_FIRST(
-  `select distinct ${LANE_LOCK("j.kind", "j.rank")} from :schema.jobs j where j.id = any($4)`,
-  "l.job_ids && $4::uuid[]",
-)}`,
+  first:
+    ASYNC_COMMIT +
+    KEEP_OUT_LIGHT(`select distinct ${LANE_LOCK("j.kind", "j.rank")} from :schema.jobs j where j.id = any($4)`),
   body: `with picked as materialized (
   select j.ctid from :schema.jobs j
   where j.id = any($4::uuid[]) and j.kind = any($5::text[]) and j.hold = 0 and j.state = 'pending'
+    and j.id not in ${LIGHT_IDS}
     and j.run_at <= :schema.clock()
   order by j.rank, j.run_at, j.id limit $6 for update of j skip locked
 ),

@@ -2,7 +2,8 @@
 // same two statements also run inside a caller's own transaction.
 //
 // `insertPlain` is the hot one: no key, no group, no coalescing. `insertSpecial` does all three in one commit.
-import { routine, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, routine, sql, type Statement, type Store } from "../sql.ts";
+import type { ClaimedJob } from "./claim.ts";
 
 export interface NewJob {
   id: string;
@@ -49,18 +50,35 @@ from jsonb_to_recordset($1::jsonb) as r (
 });
 
 // The same for many jobs that differ in id and payload only, as most of one call do: a third cheaper.
-const INSERT_ALIKE = routine({
-  name: "insert_alike",
-  takes: ["text"],
-  gives: "void",
-  body: `insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
+const ALIKE = `insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
 select (r.pair ->> 0)::uuid, c.kind, c.queue, c.rank, :schema.clock() + c.delay, :schema.clock(), c.max_attempts,
   r.pair -> 1
 from (
   select doc -> 'pairs' as pairs, doc ->> 'kind' as kind, doc ->> 'queue' as queue, (doc ->> 'rank')::smallint as rank,
     (doc ->> 'max_attempts')::integer as max_attempts, (doc ->> 'delay_ms')::bigint * interval '1 millisecond' as delay
   from (select $1::jsonb as doc offset 0) as input offset 0
-) as c, jsonb_array_elements(c.pairs) as r (pair)`,
+) as c, jsonb_array_elements(c.pairs) as r (pair)`;
+
+const INSERT_ALIKE = routine({ name: "insert_alike", takes: ["text"], gives: "void", body: ALIKE });
+
+// The same, and the worker that waits for them has them already, under a light lease (store/jobs/mark.ts): nobody can see
+// the jobs before the lease, because both come with this commit.
+const INSERT_TAKEN = routine({
+  name: "insert_taken",
+  takes: ["text", "bigint", "uuid", "integer"],
+  gives: "id uuid, payload jsonb, run_us bigint",
+  body: `with made as (
+  ${ALIKE}
+  returning id, payload, run_at, kind, rank
+),
+leased as (
+  insert into :schema.leases (token, lease_ms, expires_at, worker_id, job_ids, light, kind, rank, claimed_at,
+    last_run_at, last_id)
+  select $2, $4, :schema.clock() + $4 * interval '1 millisecond', $3, array_agg(id), true, min(kind), min(rank),
+    :schema.clock(), max(run_at), (array_agg(id order by id desc))[1]
+  from made
+)
+select id, payload, ${asMicros("run_at")} from made`,
 });
 
 // The lock timeout is for this statement's own transaction: somebody else's open transaction with the same key or
@@ -193,6 +211,36 @@ export async function insertPlain(store: Store, jobs: readonly NewJob[]): Promis
   return jobs.map((job) => ({ id: job.id, created: true, conflict: false, coalesced: false }));
 }
 
+/** Due now, of one kind, and plain: whoever has a free slot could run them right away. */
+export function canBeTaken(jobs: readonly NewJob[]): boolean {
+  return jobs[0]!.delayMs === undefined && !jobs.some(isSpecial) && areAlike(jobs);
+}
+
+/** Only what `canBeTaken`. They are stored, and claimed by this holder, when it resolves. */
+export async function insertTaken(
+  store: Store,
+  jobs: readonly NewJob[],
+  holder: { token: string; workerId: string; leaseMs: number },
+): Promise<ClaimedJob[]> {
+  const values = [alikeJson(jobs), holder.token, holder.workerId, holder.leaseMs];
+  const { rows } = await store.query<{ id: string; payload: unknown; run_us: string }>(INSERT_TAKEN, values);
+  const { kind, queue, attempts, rank } = jobs[0]!;
+  return rows.map(({ id, payload, run_us }) => ({
+    id,
+    kind,
+    queue,
+    payload,
+    attempt: 1,
+    max_attempts: attempts,
+    rank,
+    key: null,
+    group_key: null,
+    last_error: null,
+    run_us,
+    lag_ms: 0,
+  }));
+}
+
 /** At most one row per coalesce key in one call: the caller sees to that. */
 export async function insertSpecial(
   store: Store,
@@ -220,4 +268,9 @@ export async function findExisting(store: Store, ids: readonly string[]): Promis
   return new Set(rows.map((row) => row.id));
 }
 
-export const INSERT_STATEMENTS: Record<string, Statement> = { INSERT_PLAIN, INSERT_ALIKE, INSERT_SPECIAL };
+export const INSERT_STATEMENTS: Record<string, Statement> = {
+  INSERT_PLAIN,
+  INSERT_ALIKE,
+  INSERT_TAKEN,
+  INSERT_SPECIAL,
+};

@@ -2,8 +2,8 @@
 // still say `pending`. It exists between a claim of many short jobs and their settling, which deletes the rows anyway.
 //
 // The rule: whoever takes, changes or ends a pending row first keeps light claims out of its lane (a shared lock that
-// light claims take exclusively, or not at all), and then marks the rows of the light leases that are there: from then on
-// they are claims like any others. Whoever only looks leaves out what a light lease names.
+// light claims take exclusively, or not at all). Then it leaves out what light leases name, or marks their rows: from then
+// on they are claims like any others. Whoever only looks leaves them out as well.
 import { routine, type Store } from "../sql.ts";
 
 /** The advisory lock of a lane. */
@@ -24,13 +24,9 @@ marked as (
 )
 update :schema.leases l set light = false from due d where l.token = d.token and l.lease_ms = d.lease_ms`;
 
-/** For routines that take pending rows: `lanes` is a select of lane locks, `leases` as for MARK. */
-export const MARK_FIRST = (lanes: string, leases: string): string => `
-perform pg_advisory_xact_lock_shared(lane) from (${lanes}) as lanes (lane);
-if exists (select 1 from :schema.leases l where l.light and ${leases}) then
-  perform set_config('lock_timeout', '1s', true);
-  ${MARK(leases)};
-end if;`;
+/** For routines that take pending rows; `lanes` is a select of lane locks. */
+export const KEEP_OUT_LIGHT = (lanes: string): string => `
+perform pg_advisory_xact_lock_shared(lane) from (${lanes}) as lanes (lane);`;
 
 const MARK_TOKENS = routine({
   name: "mark_tokens",
@@ -45,8 +41,7 @@ const MARK_JOBS = routine({
   name: "mark_jobs",
   takes: ["uuid[]"],
   gives: "void",
-  first: `perform pg_advisory_xact_lock_shared(lane) from (
-    select distinct ${LANE_LOCK("j.kind", "j.rank")} from :schema.jobs j where j.id = any($1)) as lanes (lane);`,
+  first: KEEP_OUT_LIGHT(`select distinct ${LANE_LOCK("j.kind", "j.rank")} from :schema.jobs j where j.id = any($1)`),
   body: MARK("l.job_ids && $1"),
 });
 
@@ -55,7 +50,7 @@ export async function markTokens(store: Store, tokens: readonly string[]): Promi
   await store.query(MARK_TOKENS, [tokens]);
 }
 
-/** In a transaction: until its end nobody takes these jobs lightly. */
+/** As part of a transaction: until its end nobody takes these jobs lightly either. */
 export async function markJobs(store: Store, ids: readonly string[]): Promise<void> {
   await store.query(MARK_JOBS, [ids]);
 }
