@@ -22,6 +22,9 @@ export interface Api {
   cancel(id: string): Promise<Output<"cancelJob">>;
   retry(id: string): Promise<Output<"retryJob">>;
   discard(id: string): Promise<Output<"discardJob">>;
+  listQueues(): Promise<Output<"listQueues">>;
+  pauseQueue(queue: string): Promise<Output<"pauseQueue">>;
+  resumeQueue(queue: string): Promise<Output<"resumeQueue">>;
   listWorkers(): Promise<Output<"listWorkers">>;
   choreHistory(query: Query): Promise<Output<"choreHistory">>;
   previewChores(query: Query): Promise<Output<"previewChores">>;
@@ -77,6 +80,9 @@ export function makeApi(url: string, token: string | undefined): Api {
     cancel: act("cancel"),
     retry: act("retry"),
     discard: act("discard"),
+    listQueues: () => call("GET", "/api/v1/queues"),
+    pauseQueue: (queue) => call("POST", `/api/v1/queues/${encodeURIComponent(queue)}/pause`),
+    resumeQueue: (queue) => call("POST", `/api/v1/queues/${encodeURIComponent(queue)}/resume`),
     listWorkers: () => call("GET", "/api/v1/workers"),
     choreHistory: (query) => call("GET", `/api/v1/janitor/history${asSearch(query)}`),
     previewChores: (query) => call("GET", `/api/v1/janitor/preview${asSearch(query)}`),

@@ -9,6 +9,7 @@ import { addInbox } from "./commands/inbox.ts";
 import { addJanitor } from "./commands/janitor.ts";
 import { addJobs } from "./commands/jobs.ts";
 import { addMigrate } from "./commands/migrate.ts";
+import { addQueues } from "./commands/queues.ts";
 import { addStart } from "./commands/start.ts";
 import { addToken } from "./commands/token.ts";
 import { addWorker } from "./commands/worker.ts";
@@ -24,6 +25,7 @@ const COMMANDS = [
   addMigrate,
   addEnqueue,
   addJobs,
+  addQueues,
   addWorkers,
   addJanitor,
   addInbox,

@@ -8,12 +8,14 @@ import { healthContracts } from "./contracts/health.ts";
 import { janitorContracts } from "./contracts/janitor.ts";
 import { inboxContracts } from "./contracts/inbox.ts";
 import { jobContracts } from "./contracts/jobs.ts";
+import { queueContracts } from "./contracts/queues.ts";
 import { tokenContracts } from "./contracts/tokens.ts";
 import { workerContracts } from "./contracts/workers.ts";
 
 export const CONTRACTS = {
   ...jobContracts,
   ...inboxContracts,
+  ...queueContracts,
   ...workerContracts,
   ...janitorContracts,
   ...appContracts,

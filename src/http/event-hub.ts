@@ -10,7 +10,11 @@ import { Refusal } from "./errors.ts";
 type EventName = keyof HoldfastEvents;
 
 /** `trouble` may hold what only the log should. */
-export const STREAMED: readonly EventName[] = EVENT_NAMES.filter((name) => name !== "trouble");
+const HEARD: readonly EventName[] = EVENT_NAMES.filter((name) => name !== "trouble");
+
+/** How deep the queues are, in all processes: told when it changes, looked at while somebody listens. */
+const QUEUES = "queues";
+export const STREAMED: readonly string[] = [...HEARD, QUEUES];
 
 export interface EventFilter {
   types: ReadonlySet<string> | null;
@@ -28,7 +32,7 @@ export interface EventHub {
 
 interface Said {
   seq: number;
-  name: EventName;
+  name: string;
   fields: Record<string, unknown>;
 }
 
@@ -46,6 +50,7 @@ const MAX_WAITING = 200;
 const REMEMBERED = 1_000;
 const BEAT_MS = 15_000;
 const LINGER_MS = 30_000;
+const LOOK_MS = 2_000;
 
 export function makeEventHub(hf: Holdfast): EventHub {
   const run = randomBytes(4).toString("hex");
@@ -56,12 +61,15 @@ export function makeEventHub(hf: Holdfast): EventHub {
   let flushing: NodeJS.Timeout | undefined;
   let beating: NodeJS.Timeout | undefined;
   let leaving: NodeJS.Timeout | undefined;
+  let looking: NodeJS.Timeout | undefined;
+  let isLooking = false;
+  let lastQueues = "";
   const encoder = new TextEncoder();
 
   const textOf = ({ seq: id, name, fields }: Said): string =>
     `id: ${run}-${id}\nevent: ${name}\ndata: ${JSON.stringify(fields)}\n\n`;
 
-  function hear(name: EventName, event: object): void {
+  function hear(name: string, event: object): void {
     const said = { seq: (seq += 1), name, fields: publicFields(event) };
     remembered.push(said);
     if (remembered.length > 2 * REMEMBERED) remembered = remembered.slice(-REMEMBERED);
@@ -94,10 +102,27 @@ export function makeEventHub(hf: Holdfast): EventHub {
     clearTimeout(leaving);
     leaving = undefined;
     if (stops.length > 0) return;
-    stops = STREAMED.map((name) => hf.on(name, (event) => hear(name, event)));
+    stops = HEARD.map((name) => hf.on(name, (event) => hear(name, event)));
     beating = setInterval(() => {
       for (const listener of listeners) send(listener, ": beat\n\n");
     }, BEAT_MS).unref();
+    looking = setInterval(() => void lookAtQueues(), LOOK_MS).unref();
+  }
+
+  async function lookAtQueues(): Promise<void> {
+    const wanted = [...listeners].some(({ filter }) => filter.types === null || filter.types.has(QUEUES));
+    if (!wanted || isLooking) return;
+    isLooking = true;
+    try {
+      const queues = await hf.queues.list();
+      const text = JSON.stringify(queues);
+      if (text !== lastQueues) hear(QUEUES, { queues });
+      lastQueues = text;
+    } catch {
+      // The database is away: nothing is known, so nothing is told.
+    } finally {
+      isLooking = false;
+    }
   }
 
   function leave(listener: Listening): void {
@@ -111,6 +136,8 @@ export function makeEventHub(hf: Holdfast): EventHub {
     remembered = [];
     leaving = undefined;
     clearInterval(beating);
+    clearInterval(looking);
+    lastQueues = "";
     clearTimeout(flushing);
     flushing = undefined;
   }

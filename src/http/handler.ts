@@ -28,6 +28,7 @@ import { makeHealthRoutes } from "./routes/health.ts";
 import { makeJanitorRoutes } from "./routes/janitor.ts";
 import { makeInboxRoutes } from "./routes/inbox.ts";
 import { makeJobRoutes } from "./routes/jobs.ts";
+import { makeQueueRoutes } from "./routes/queues.ts";
 import type { Answer, Route } from "./routes/route.ts";
 import { makeTokenRoutes } from "./routes/tokens.ts";
 import { makeWorkerRoutes } from "./routes/workers.ts";
@@ -93,6 +94,7 @@ export function makeHandler(options: HandlerOptions): Handler {
   const routes: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
     ...makeInboxRoutes(hf),
+    ...makeQueueRoutes(hf),
     ...makeWorkerRoutes(hf),
     ...makeJanitorRoutes(hf),
     ...makeAppListRoutes(apps),

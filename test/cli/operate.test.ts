@@ -1,4 +1,4 @@
-// holdfast workers and holdfast janitor: a running server seen and worked on from another process.
+// holdfast queues, workers and janitor: a running server seen and worked on from another process.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { cleanUp, makeFolder, run, start, type Running } from "./holdfast.ts";
 
@@ -20,6 +20,17 @@ test("workers: who is there, as a table and as JSON", async () => {
   expect(table.stdout).toMatch(/^WORKER +RUNNING +HEARD OF +NEXT LEASE ENDS +KINDS\n\S+:\d+ +\d\/10 +.*sample\.hello/);
   const { stdout } = await holdfast("workers", "--json");
   expect(JSON.parse(stdout)).toMatchObject({ workers: [{ concurrency: 10 }], orphans: [] });
+});
+
+test("queues: paused, listed as such, resumed", async () => {
+  expect((await holdfast("queues", "pause", "mail")).stdout).toBe("mail is paused.\n");
+  expect((await holdfast("queues", "pause", "mail")).stdout).toBe("mail was paused already.\n");
+  const { stdout } = await holdfast("queues");
+  expect(stdout).toMatch(/^QUEUE +READY +SCHEDULED +RETRYING +RUNNING +DEAD +PAUSED +OLDEST/);
+  expect(stdout).toMatch(/^mail .* paused by local$/m);
+  expect((await holdfast("queues", "resume", "mail")).stdout).toBe("mail goes on.\n");
+  expect(JSON.parse((await holdfast("queues", "resume", "mail", "--json")).stdout)).toMatchObject({ changed: false });
+  expect((await holdfast("queues", "pause", "a b")).code).toBe(2);
 });
 
 test("janitor: run, preview, history", async () => {

@@ -80,8 +80,8 @@ const enqueue = async (body: object): Promise<string> => (await api.post("/api/v
 
 test("a job's life is told as it happens", async () => {
   const stream = await listen();
-  // Chores are told of too, and nobody knows when.
-  const told = () => stream.seen.map(({ event }) => event).filter((name) => !name?.startsWith("chore."));
+  // Chores and depths are told of too, and nobody knows when.
+  const told = () => stream.seen.map(({ event }) => event).filter((name) => !/^(chore\.|queues)/.test(name ?? ""));
   const id = await enqueue({ kind: "greet", payload: { name: "Ada" } });
   expect((await stream.next("job.done")).data).toMatchObject({
     jobId: id,
@@ -107,6 +107,25 @@ test("only what was asked for; an error comes without its stack", async () => {
   expect(wrong.body.error.message).toBe('type is "job.dune".');
   const trouble = await api.get("/api/v1/events?type=trouble");
   expect(trouble.status).toBe(400);
+});
+
+test("how deep the queues are is told when it changes, whoever changes it", async () => {
+  const stream = await listen("?type=queues");
+  await bench.hf.queues.pause("told", { by: "ada" });
+  await expect
+    .poll(
+      () => stream.seen.some(({ data }) => data.queues?.some((queue: { queue: string }) => queue.queue === "told")),
+      {
+        timeout: 10_000,
+      },
+    )
+    .toBe(true);
+  const before = stream.seen.length;
+  await new Promise((resolve) => setTimeout(resolve, 4_500));
+  const changes = stream.seen.slice(before).map(({ data }) => JSON.stringify(data));
+  expect(new Set(changes).size).toBe(changes.length);
+  await bench.hf.queues.resume("told");
+  stream.close();
 });
 
 test("who comes back with the last id gets what was said meanwhile, once", async () => {
