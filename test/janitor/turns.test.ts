@@ -221,6 +221,22 @@ describe("a chore, with several janitors on one database (two connections)", () 
     expect(most).toBe(1);
   });
 
+  test("that a process left in the middle is taken over within seconds, though it would be due much later", async () => {
+    const name = nextName();
+    let runs = 0;
+    await janitor(defineChore(name, { every: "1h", run: () => void (runs += 1) })).start();
+    await until(() => runs === 1);
+    await until(async () => {
+      const { rowCount } = await bench.db.query(
+        `update holdfast.chores set token = 7, run_by = 'dead:1', expires_at = now() + interval '500 milliseconds'
+         where name = $1 and token is null`,
+        [name],
+      );
+      return rowCount > 0;
+    });
+    await until(() => runs === 2, 10_000);
+  });
+
   test("is run in each at the same time if it says so", async () => {
     const name = nextName();
     let running = 0;

@@ -10,7 +10,9 @@ insert into :schema.chores as c (name, token, run_by, started_at, expires_at, ne
 values ($1, $2::bigint, $3, :schema.clock(), :schema.clock() + ${TURN_MS} * interval '1 millisecond', :schema.clock())
 on conflict (name) do update set token = excluded.token, run_by = excluded.run_by, started_at = excluded.started_at,
   expires_at = excluded.expires_at
-where (c.token is null or c.expires_at < :schema.clock()) and ($4::boolean or c.next_at <= :schema.clock())
+where case when c.token is null then $4::boolean or c.next_at <= :schema.clock()
+  -- Its process died in the middle: what it was at is not done, whenever the next one would be due.
+  else c.expires_at < :schema.clock() end
 returning failures`;
 
 const ASK = sql`
