@@ -22,6 +22,8 @@ export interface FileOptions {
   meta?: Json;
   /** If known beforehand: content with another hash is refused. In hexadecimal. */
   sha256?: string;
+  /** Of a stream, if known beforehand: what cannot fit is refused before it is read, and a stream that ends early too. */
+  size?: number;
   /** A job that is inserted in the commit that ends the parcel unacked. Its payload is `{ parcel, payload }`. */
   onExpired?: { kind: string; payload?: unknown; queue?: string };
 }
@@ -42,11 +44,12 @@ export interface FileFacts {
   ttlMs: number;
   key: string | null;
   sha256: string | null;
+  size: number | null;
   meta: string | null;
   onExpired: string | null;
 }
 
-const KNOWN = ["name", "type", "ttl", "key", "meta", "sha256", "onExpired"];
+const KNOWN = ["name", "type", "ttl", "key", "meta", "sha256", "size", "onExpired"];
 
 export function readFileOptions(where: string, options: FileOptions, limits: ResolvedInboxOptions): FileFacts {
   refuseUnknown(where, options, [...KNOWN, "tx", "content"]);
@@ -65,6 +68,7 @@ export function readFileOptions(where: string, options: FileOptions, limits: Res
     ttlMs: checkTtl(where, options.ttl, limits),
     key: options.key === undefined ? null : checkKey(where, options.key),
     sha256: options.sha256 === undefined ? null : checkHash(where, options.sha256),
+    size: options.size === undefined ? null : checkSize(where, options.size),
     meta: meta === undefined ? null : toStorableJson(`${where} meta`, meta),
     onExpired: onExpired === undefined ? null : toStorableJson(`${where} onExpired`, onExpired),
   };
@@ -90,6 +94,11 @@ function checkKey(where: string, key: unknown): string {
 function checkHash(where: string, hash: unknown): string {
   if (typeof hash === "string" && /^[0-9a-f]{64}$/i.test(hash)) return hash.toLowerCase();
   throw new OptionInvalid(`${where} sha256 is not a SHA-256 hash.`, "Give 64 hexadecimal digits.");
+}
+
+function checkSize(where: string, size: unknown): number {
+  if (typeof size === "number" && Number.isSafeInteger(size) && size >= 0) return size;
+  throw new OptionInvalid(`${where} size is ${String(size)}.`, "Give a whole number of bytes.");
 }
 
 const RECIPIENT = /^[A-Za-z0-9_][A-Za-z0-9_.:@+~-]{0,199}$/;

@@ -77,7 +77,8 @@ export function makePutter({ store, limits, recipient, onPut, onTrouble }: Putte
   /** Everything that can be seen to be wrong before anything is stored. */
   function prepare(where: string, given: unknown, options: FileOptions): Prepared {
     const facts = readFileOptions(where, options, limits);
-    const content = readContent(given);
+    const read = readContent(given);
+    const content = { ...read, size: read.size ?? facts.size };
     if (content.size === 0) throw empty(facts.name);
     if (content.size !== null && content.size > limits.maxFileBytes) throw tooLarge(facts.name, limits.maxFileBytes);
     return { facts, content };
@@ -105,6 +106,7 @@ export function makePutter({ store, limits, recipient, onPut, onTrouble }: Putte
         if (!isThere) throw brokenOff([facts.name]);
       }
       if (written === 0) throw empty(facts.name);
+      if (content.size !== null && written !== content.size) throw cutShort(facts.name, content.size, written);
       const sha256 = hash.digest("hex");
       if (facts.sha256 !== null && facts.sha256 !== sha256) throw corrupt(facts.name, facts.sha256, sha256);
       const type = facts.type ?? safeType(content.type);
@@ -195,6 +197,13 @@ function tooLarge(name: string, most: number): TooLarge {
   return new TooLarge(
     `${name} is larger than ${most} bytes, the most that a file may have.`,
     "Put it in parts, or raise the option inbox.maxFileBytes.",
+  );
+}
+
+function cutShort(name: string, announced: number, written: number): ContentCorrupt {
+  return new ContentCorrupt(
+    `${name} has ${written} bytes; ${announced} were announced. Nothing was stored.`,
+    "Put it again, or leave the size out.",
   );
 }
 

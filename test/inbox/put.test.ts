@@ -123,6 +123,22 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await inbox.put(bytes, { sha256: sha256(bytes).toUpperCase() })).created).toBe(true);
   });
 
+  test("a size that was announced is compared: a stream that ends early, or goes on, is not delivered", async () => {
+    const recipient = someone();
+    const inbox = bench.hf.inbox(recipient);
+    const stream = () => Readable.from([Buffer.from("12345")]);
+    for (const size of [4, 6]) {
+      expect(await caught(inbox.put(stream(), { size }))).toBeInstanceOf(ContentCorrupt);
+    }
+    // Not even begun.
+    const unread = stream();
+    expect(await caught(inbox.put(unread, { size: 3 * CHUNK_BYTES + 11 }))).toBeInstanceOf(TooLarge);
+    expect(unread.readableDidRead).toBe(false);
+    expect((await inbox.list()).parcels).toEqual([]);
+    expect((await inbox.put(stream(), { size: 5 })).size).toBe(5);
+    expect(await caught(inbox.put(stream(), { size: 0.5 }))).toBeInstanceOf(OptionInvalid);
+  });
+
   test("a put that breaks off is never seen, and what it left is removed", async () => {
     const recipient = someone();
     const inbox = bench.hf.inbox(recipient);

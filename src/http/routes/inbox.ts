@@ -120,7 +120,9 @@ async function* ofBody(
   options: FileOptions,
   request: Request,
 ): AsyncGenerator<PutFile> {
-  yield { ...options, type: request.headers.get("content-type") ?? "", content };
+  const announced = request.headers.get("content-length");
+  const size = announced === null ? {} : { size: Number(announced) };
+  yield { ...options, ...size, type: request.headers.get("content-type") ?? "", content };
 }
 
 async function* ofForm(parts: ReturnType<typeof readParts>, options: FileOptions): AsyncGenerator<PutFile> {
