@@ -288,6 +288,23 @@ test("a light claim that ran out is recovered, and its run is refused from then 
   expect(await arena.history(ids[0]!)).toEqual([]);
 });
 
+test("a settle that waited for the recovery of its light claim is refused", async () => {
+  const { by, ids } = await taken(2);
+  await arena.watcher.query(`update ${SCHEMA}.leases set expires_at = now() - interval '1 second'`);
+  await other.begin();
+  expect(await expireIfOverdue(other.store(SCHEMA), EXPIRE)).toHaveLength(2);
+  const settling = await startBlocked(
+    arena,
+    other,
+    () => settleClaim(arena.store, lease(by.token), ids, DAY_MS, true),
+    false,
+  );
+  await other.commit();
+  expect(await settling.result).toBe(false);
+  expect(await arena.live(ids[0]!)).toMatchObject({ state: "pending", hold: 2 });
+  expect(await arena.history(ids[0]!)).toEqual([]);
+});
+
 test("expiry leaves a light claim that is being settled alone", async () => {
   const { by, ids } = await taken(2);
   await arena.watcher.query(`update ${SCHEMA}.leases set expires_at = now() - interval '1 second'`);
