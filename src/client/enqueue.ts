@@ -77,7 +77,7 @@ const STORED = { created: true, conflict: false, coalesced: false };
 
 export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerInput): Enqueuer {
   /** Straight to a worker that waits for them: stored and claimed in one commit. Undefined: there is none, or it failed. */
-  async function handOver(jobs: readonly NewJob[]): Promise<Inserted[] | "unknown" | undefined> {
+  async function handOver(jobs: readonly NewJob[]): Promise<Inserted[] | undefined> {
     const worker = canBeTaken(jobs) ? offer(jobs[0]!.kind, jobs.length) : undefined;
     if (!worker) return undefined;
     try {
@@ -89,14 +89,14 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
     } catch (error) {
       worker.failed(error);
       onTrouble(error);
-      return isConnectionTrouble(error) ? "unknown" : undefined;
+      return undefined;
     }
   }
 
   /** One statement for these jobs, sent again while the answer is unknown. */
-  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number, sentBefore = false): Promise<Inserted[]> {
+  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number): Promise<Inserted[]> {
     let known = new Set<string>();
-    for (let tries = sentBefore ? 1 : 0; ; tries += 1) {
+    for (let tries = 0; ; tries += 1) {
       try {
         if (tries > 0)
           known = await findExisting(
@@ -121,9 +121,7 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
 
   async function run(jobs: NewJob[]): Promise<(Inserted | Error | Promise<Inserted>)[]> {
     try {
-      const handed = await handOver(jobs);
-      if (Array.isArray(handed)) return handed;
-      return await insert(jobs, LOCK_TIMEOUT_MS, handed === "unknown");
+      return (await handOver(jobs)) ?? (await insert(jobs, LOCK_TIMEOUT_MS));
     } catch (error) {
       if (isConnectionTrouble(error)) return jobs.map((job) => unknownOutcome(job, error));
       if (jobs.length === 1 && !isLockTimeout(error)) return [asError(error)];
