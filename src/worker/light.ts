@@ -3,7 +3,9 @@
 // Light claims are for kinds whose jobs end within a moment. A claim that lives longer is marked, and its kind is claimed
 // the ordinary way for a while. Before anything but plain success is written about a run, its claim is marked.
 import { performance } from "node:perf_hooks";
+import { isLockTimeout } from "../db/retryable.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
+import { sleep } from "../shared/sleep.ts";
 import type { Store } from "../store/sql.ts";
 import { markTokens } from "../store/jobs/mark.ts";
 import type { HeldLease, Run } from "./run.ts";
@@ -11,6 +13,8 @@ import type { HeldLease, Run } from "./run.ts";
 /** A light claim that is older than this is marked: people look at what runs for longer than a moment. */
 const LIGHT_MS = 150;
 const HEAVY_MS = 10_000;
+const MARK_TRIES = 30;
+const MARK_PAUSE_MS = 20;
 /** Below this many, an ordinary claim costs about the same. */
 export const MANY = 50;
 
@@ -39,11 +43,35 @@ export async function markRuns(store: Store, runs: readonly Run[]): Promise<void
     heavyUntil.set(kind, performance.now() + HEAVY_MS);
   }
   if (leases.size === 0) return;
-  await markTokens(
-    store,
-    [...leases].map((lease) => lease.token),
-  );
-  for (const lease of leases) lease.isLight = false;
+  const fresh = [...leases].filter((lease) => !lease.marking);
+  if (fresh.length > 0) {
+    // The runs of one claim often ask at the same moment: one statement is for all of them.
+    const marking = mark(store, fresh);
+    for (const lease of fresh) lease.marking = marking;
+  }
+  await Promise.all([...leases].map((lease) => lease.marking ?? Promise.resolve()));
+}
+
+async function mark(store: Store, leases: readonly HeldLease[]): Promise<void> {
+  const tokens = leases.map((lease) => lease.token);
+  try {
+    await patiently(() => markTokens(store, tokens));
+    for (const lease of leases) lease.isLight = false;
+  } finally {
+    for (const lease of leases) lease.marking = undefined;
+  }
+}
+
+/** Somebody else is at the lease's row for a moment: no reason for a handler to fail. */
+async function patiently(work: () => Promise<void>): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isLockTimeout(error) || tries >= MARK_TRIES) throw error;
+      await sleep(MARK_PAUSE_MS);
+    }
+  }
 }
 
 /** The same inside a transaction, which may still be rolled back. */

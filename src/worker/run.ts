@@ -15,6 +15,8 @@ export interface HeldLease extends LeaseId {
   goodUntil: number;
   /** Its jobs' rows are not marked as running yet. */
   isLight: boolean;
+  /** While they are being marked. */
+  marking?: Promise<void> | undefined;
   /** A run was left behind: the row must run out, or nobody would ever recover that job. */
   mustExpire: boolean;
 }

@@ -241,7 +241,8 @@ export function makeWorker(input: WorkerInput): Worker {
   async function saveProgress(run: Run, done: number, total?: number, note?: string): Promise<void> {
     // Inside its transaction the row is locked, and on the embedded tier the statement would wait for the transaction.
     if (run.outcome || run.aborted === "lease-lost" || isInside(run)) return;
-    await markRuns(store, [run]);
+    // Best effort: nothing about it is the handler's affair.
+    await markRuns(store, [run]).catch(trouble("progress"));
     await progress.add({
       id: run.job.id,
       token: run.token,
