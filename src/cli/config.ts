@@ -1,7 +1,9 @@
 // The shape of holdfast.config.ts. defineConfig() gives it types and changes nothing.
 import type { App } from "../apps/define-app.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
+import type { QueueOptions } from "../options.ts";
 import type { InboxOptions } from "../options/inbox.ts";
+import type { Duration } from "../shared/duration.ts";
 
 export interface HoldfastConfig {
   /** The apps that `holdfast dev` and `start` run: what defineApp() returned. */
@@ -19,6 +21,12 @@ export interface HoldfastConfig {
   port?: number;
   /** Names, besides those of this machine, under which the server may be called. */
   allowedHosts?: readonly string[];
+  /** Retentions, how often they are looked after, and the lease of kinds that have none of their own; as in open(). */
+  keepDone?: Duration | "forever";
+  keepEnded?: Duration | "forever";
+  queues?: Readonly<Record<string, QueueOptions>>;
+  purgeEvery?: Duration;
+  lease?: Duration;
   /** Limits and retentions of the inbox, as in open(). */
   inbox?: InboxOptions;
 }
@@ -39,5 +47,10 @@ export const CONFIG_KNOWN = [
   "host",
   "port",
   "allowedHosts",
+  "keepDone",
+  "keepEnded",
+  "queues",
+  "purgeEvery",
+  "lease",
   "inbox",
 ] as const satisfies readonly (keyof HoldfastConfig)[];

@@ -1,6 +1,7 @@
 // The environment, read once and checked once. A message names the variable, and never repeats a value that may hold
 // a password. An empty variable is one that is not set.
 import { HoldfastError } from "../errors.ts";
+import { type Duration, durationMs } from "../shared/duration.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
@@ -21,6 +22,11 @@ export interface Env {
   allowedHosts: Found<string[]> | undefined;
   /** The server that client commands talk to. */
   url: Found<string> | undefined;
+  /** How long finished jobs stay. */
+  keepDone: Found<Duration | "forever"> | undefined;
+  /** After how long without a sign a worker is taken for dead. */
+  lease: Found<Duration> | undefined;
+  purgeEvery: Found<Duration> | undefined;
   isProduction: boolean;
 }
 
@@ -38,6 +44,9 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Env 
     token: read("HOLDFAST_TOKEN", toToken),
     allowedHosts: read("HOLDFAST_ALLOWED_HOSTS", (_, value) => value.split(",").map((name) => name.trim())),
     url: read("HOLDFAST_URL", toUrl),
+    keepDone: read("QUEUE_DONE_RETENTION", (name, value) => (value === "forever" ? value : toSpan(name, value, 0))),
+    lease: read("QUEUE_STUCK_TIMEOUT", (name, value) => toSpan(name, value, 1_000)),
+    purgeEvery: read("QUEUE_JANITOR_INTERVAL", (name, value) => toSpan(name, value, 1_000)),
     isProduction: env["NODE_ENV"] === "production",
   };
 }
@@ -89,6 +98,20 @@ function toToken(name: string, value: string): string {
 export function toUrl(name: string, value: string): string {
   if (/^https?:\/\//.test(value) && URL.canParse(value)) return value.replace(/\/+$/, "");
   throw wrong(`${name} is ${JSON.stringify(value)}.`, "Write the address of a server, such as http://127.0.0.1:7070.");
+}
+
+/** One number and unit, or several: 168h, 1h30m. Not 0 or 15: nobody knows of what. */
+function toSpan(name: string, value: string, leastMs: number): Duration {
+  const parts = /^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(value) ? value.match(/\d+(\.\d+)?(ms|s|m|h|d)/g) : null;
+  if (!parts) {
+    const hint = value.startsWith("-")
+      ? "It cannot be negative. Leave it out for the default."
+      : "Write a number and a unit, such as 90s, 30m or 168h. 0s means at once; leave it out for the default.";
+    throw wrong(`${name} is ${JSON.stringify(value)}, which is not a duration.`, hint);
+  }
+  const ms = parts.reduce((sum, part) => sum + durationMs(name, part), 0);
+  if (ms < leastMs) throw wrong(`${name} is ${JSON.stringify(value)}.`, `Give at least ${leastMs / 1_000}s.`);
+  return parts.length === 1 ? (value as Duration) : `${ms}ms`;
 }
 
 function wrong(message: string, hint: string): Problem {

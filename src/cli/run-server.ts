@@ -80,6 +80,11 @@ async function start(
     database: settings.database.value,
     data: settings.data.value,
     schema: settings.schema.value,
+    keepDone: settings.keepDone.value,
+    keepEnded: settings.keepEnded.value,
+    queues: settings.queues.value,
+    purgeEvery: settings.purgeEvery.value,
+    lease: settings.lease.value,
     inbox: settings.inbox.value,
     log: calmTrouble(log),
   });

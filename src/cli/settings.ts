@@ -2,7 +2,7 @@
 // the configuration file, the file over the default.
 import type { App } from "../apps/define-app.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
-import { OPEN_DEFAULTS, WORK_DEFAULTS } from "../options.ts";
+import { OPEN_DEFAULTS, type QueueOptions, WORK_DEFAULTS } from "../options.ts";
 import type { InboxOptions } from "../options/inbox.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import type { LoadedConfig } from "./config-file.ts";
@@ -33,6 +33,11 @@ export interface Settings {
   concurrency: Found<number>;
   /** How long a stop waits for running jobs. */
   grace: Found<Duration>;
+  keepDone: Found<Duration | "forever">;
+  keepEnded: Found<Duration | "forever">;
+  queues: Found<Readonly<Record<string, QueueOptions>>>;
+  purgeEvery: Found<Duration>;
+  lease: Found<Duration>;
   jobs: Found<readonly AnyJobKind[]>;
   apps: Found<readonly App[]>;
   inbox: Found<InboxOptions>;
@@ -65,6 +70,11 @@ export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig
       checked("concurrency", config.concurrency, toCount) ??
       byDefault(WORK_DEFAULTS.concurrency),
     grace: flag("grace", flags.grace, toDuration) ?? byDefault(WORK_DEFAULTS.grace),
+    keepDone: env.keepDone ?? inFile(config.keepDone) ?? byDefault(OPEN_DEFAULTS.keepDone),
+    keepEnded: inFile(config.keepEnded) ?? byDefault(OPEN_DEFAULTS.keepEnded),
+    queues: inFile(config.queues) ?? byDefault(OPEN_DEFAULTS.queues),
+    purgeEvery: env.purgeEvery ?? inFile(config.purgeEvery) ?? byDefault(OPEN_DEFAULTS.purgeEvery),
+    lease: env.lease ?? inFile(config.lease) ?? byDefault(OPEN_DEFAULTS.lease),
     jobs: inFile(config.jobs) ?? (config.apps?.length ? byDefault([]) : { value: SAMPLE_JOBS, source: "samples" }),
     apps: inFile(config.apps) ?? byDefault([]),
     inbox: inFile(config.inbox) ?? byDefault({}),

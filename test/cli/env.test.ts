@@ -27,6 +27,10 @@ describe("a wrong variable is named, its value is shown unless it may be a secre
     [{ HOLDFAST_SCHEMA: "pg_x" }, 'HOLDFAST_SCHEMA is "pg_x", which cannot name a schema.'],
     [{ HOLDFAST_TOKEN: "two hunter2" }, "HOLDFAST_TOKEN holds a space or a character that is not ASCII"],
     [{ HOLDFAST_URL: "localhost:7070" }, 'HOLDFAST_URL is "localhost:7070".'],
+    [{ QUEUE_DONE_RETENTION: "0" }, 'QUEUE_DONE_RETENTION is "0", which is not a duration.'],
+    [{ QUEUE_DONE_RETENTION: "-1h" }, 'QUEUE_DONE_RETENTION is "-1h", which is not a duration.'],
+    [{ QUEUE_STUCK_TIMEOUT: "0s" }, 'QUEUE_STUCK_TIMEOUT is "0s".'],
+    [{ QUEUE_JANITOR_INTERVAL: "forever" }, 'QUEUE_JANITOR_INTERVAL is "forever", which is not a duration.'],
     [{ DATABASE_URL: "mysql://root:hunter2@db/x" }, "DATABASE_URL is not a database URL."],
     [{ HOLDFAST_DATABASE_URL: "hunter2" }, "HOLDFAST_DATABASE_URL is not a database URL."],
   ])("%o", (env, message) => {
@@ -35,6 +39,18 @@ describe("a wrong variable is named, its value is shown unless it may be a secre
     expect(problem.message).toContain(message);
     expect(problem.hint).toBeTruthy();
     expect(JSON.stringify(problem)).not.toContain("hunter2");
+  });
+
+  test("durations as others write them are understood", () => {
+    const env = { QUEUE_DONE_RETENTION: "168h", QUEUE_STUCK_TIMEOUT: "1h30m", QUEUE_JANITOR_INTERVAL: "1h" };
+    expect(settingsOf({}, env)).toMatchObject({
+      keepDone: { value: "168h", source: "QUEUE_DONE_RETENTION" },
+      lease: { value: "5400000ms", source: "QUEUE_STUCK_TIMEOUT" },
+      purgeEvery: { value: "1h", source: "QUEUE_JANITOR_INTERVAL" },
+    });
+    expect(settingsOf({}, { QUEUE_DONE_RETENTION: "forever" }).keepDone.value).toBe("forever");
+    expect(settingsOf({}, { QUEUE_DONE_RETENTION: "0s" }).keepDone.value).toBe("0s");
+    expect(settingsOf({}, {}, { keepDone: "24h" }).keepDone).toEqual({ value: "24h", source: "holdfast.config.ts" });
   });
 
   test("the edges are fine", () => {

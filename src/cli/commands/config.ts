@@ -24,7 +24,7 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
   const env = readEnv(process.env);
   const file = await loadConfig(process.cwd(), options.config);
   const settings = resolveSettings(options, env, file);
-  const { database, token, jobs, apps, inbox } = settings;
+  const { database, token, jobs, apps, inbox, queues } = settings;
   const shown = {
     ...settings,
     database: {
@@ -37,6 +37,10 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
     inbox: {
       value: Object.entries(inbox.value).map(([name, value]) => `${name} ${String(value)}`),
       source: inbox.source,
+    },
+    queues: {
+      value: Object.entries(queues.value).map(([name, value]) => `${name} ${JSON.stringify(value)}`),
+      source: queues.source,
     },
     url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
   };
