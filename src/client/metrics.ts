@@ -8,6 +8,7 @@ import type { Pulses } from "../shared/pulse.ts";
 import { version } from "../shared/version.ts";
 import { choreStates, countWorkers, leaseMinRemainingRatio } from "../store/stats/gauges.ts";
 import { databaseNow } from "../store/stats/database-clock.ts";
+import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import type { Store } from "../store/sql.ts";
 import type { Queues } from "./queues.ts";
 
@@ -16,6 +17,8 @@ export interface Metrics {
   /** In Prometheus' text format. */
   text(): Promise<string>;
 }
+
+const FIGURES_MS = 10_000;
 
 export interface MetricsInput {
   store: Store;
@@ -35,13 +38,24 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
   const succeededHere = new Map<string, Date>();
   let prometheus: Prometheus | undefined;
 
+  /** Counted from an index, so not at every scrape. */
+  let figures: { at: number; read: Promise<InboxFigures> } | undefined;
+  function inboxFigures(): Promise<InboxFigures> {
+    if (figures && performance.now() - figures.at < FIGURES_MS) return figures.read;
+    const read = readFigures(store);
+    read.catch(() => (figures = undefined));
+    figures = { at: performance.now(), read };
+    return read;
+  }
+
   async function gauges(): Promise<Gauges> {
-    const [queues, chores, workers, ratio, now] = await Promise.all([
+    const [queues, chores, workers, ratio, now, inbox] = await Promise.all([
       input.queues.list(),
       choreStates(store),
       countWorkers(store),
       leaseMinRemainingRatio(store),
       databaseNow(store),
+      inboxFigures(),
     ]);
     const states = new Map(chores.map((state) => [state.chore, state]));
     return {
@@ -58,6 +72,7 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
       })),
       workers,
       leaseMinRemainingRatio: ratio,
+      inbox,
     };
   }
 

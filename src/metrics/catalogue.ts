@@ -45,6 +45,17 @@ export const METRICS = {
     labels: ["queue"],
   },
   queue_paused: { type: "gauge", help: "1 while the queue is paused.", labels: ["queue"] },
+  inbox_parcels: {
+    type: "gauge",
+    help: "Parcels that are waiting, or fetched and not acked, of all recipients; counted up to 100,000.",
+    labels: ["state"],
+  },
+  inbox_bytes: { type: "gauge", help: "Bytes of these parcels.", labels: [] },
+  inbox_oldest_waiting_age_seconds: {
+    type: "gauge",
+    help: "For how long the oldest parcel that nobody fetched has waited; 0 when none waits.",
+    labels: [],
+  },
   workers: { type: "gauge", help: "Workers that were heard of in the last minute, in all processes.", labels: [] },
   worker_slots: { type: "gauge", help: "Slots of this process for jobs of a queue.", labels: ["queue"] },
   worker_running: { type: "gauge", help: "Runs in this process.", labels: [] },

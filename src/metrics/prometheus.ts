@@ -34,6 +34,7 @@ export interface Gauges {
   chores: readonly ChoreGauges[];
   workers: number;
   leaseMinRemainingRatio: number;
+  inbox: { waiting: number; fetched: number; bytes: number; oldestWaitingMs: number | null };
 }
 
 export interface PrometheusInput {
@@ -96,6 +97,9 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   const failures = gauge("janitor_failures");
   const stoppedLoops = gauge("loops_stopped");
   const lag = gauge("event_loop_lag_seconds");
+  const inboxParcels = gauge("inbox_parcels");
+  const inboxBytes = gauge("inbox_bytes");
+  const inboxOldest = gauge("inbox_oldest_waiting_age_seconds");
   gauge("info").set({ version: input.version, tier: input.tier }, 1);
 
   const names = new Set<string>();
@@ -153,7 +157,8 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
       choreTook.observe({ chore }, tookMs / 1_000);
       for (const [outcome, count] of Object.entries(ended)) rows.inc({ chore, outcome: bounded(outcome) }, count);
     }),
-    events.on("parcel.put", () => parcels.inc({ event: "put" })),
+    // A known key is no new parcel.
+    events.on("parcel.put", ({ created }) => parcels.inc({ event: "put" }, created ? 1 : 0)),
     events.on("parcel.fetched", () => parcels.inc({ event: "fetched" })),
     events.on("parcel.acked", () => parcels.inc({ event: "acked" })),
     events.on("parcel.expired", ({ reason }) => {
@@ -174,6 +179,7 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     lag.set(Number.isFinite(delay.percentile(99)) ? Math.max(0, delay.percentile(99) / 1e9 - 0.02) : 0);
     delay.reset();
     for (const old of [queueJobs, oldest, paused, workers, leaseRatio, lastSuccess, interval, failures]) old.reset();
+    for (const old of [inboxParcels, inboxBytes, inboxOldest]) old.reset();
     const now = await input.gauges();
     for (const queue of now.queues) {
       for (const status of DEPTHS) queueJobs.set({ queue: queue.queue, status }, queue[status]);
@@ -187,6 +193,10 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     }
     workers.set(now.workers);
     leaseRatio.set(now.leaseMinRemainingRatio);
+    inboxParcels.set({ state: "waiting" }, now.inbox.waiting);
+    inboxParcels.set({ state: "fetched" }, now.inbox.fetched);
+    inboxBytes.set(now.inbox.bytes);
+    inboxOldest.set((now.inbox.oldestWaitingMs ?? 0) / 1_000);
   }
 
   return {
