@@ -24,9 +24,13 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     },
   });
   const run = async (chore: string): Promise<Record<string, number>> => {
-    const [result] = await bench.hf.janitor.run(chore);
-    if (!result?.ran || result.error !== null) throw new Error(JSON.stringify(result));
-    return result.rows;
+    for (let tries = 0; ; tries += 1) {
+      const [result] = await bench.hf.janitor.run(chore);
+      if (result?.ran && result.error === null) return result.rows;
+      // The janitor's own first run, at the start of the first worker, may be at it.
+      if (!result || result.ran || tries > 100) throw new Error(JSON.stringify(result));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
   };
   const rowsOf = async (chore: string): Promise<Record<string, number> | undefined> =>
     (await bench.hf.janitor.preview(chore))[0]?.rows;
