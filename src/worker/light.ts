@@ -11,7 +11,7 @@ import { markTokens } from "../store/jobs/mark.ts";
 import type { HeldLease, Run } from "./run.ts";
 
 /** A light claim that is older than this is marked: people look at what runs for longer than a moment. */
-const LIGHT_MS = 150;
+const LIGHT_MS = 500;
 const HEAVY_MS = 10_000;
 const MARK_TRIES = 30;
 const MARK_PAUSE_MS = 20;
@@ -29,7 +29,10 @@ export function suitsLight(kind: AnyJobKind): boolean {
 export async function markOld(store: Store, leases: Iterable<HeldLease>): Promise<void> {
   const old: Run[] = [];
   for (const { isLight, runs } of leases) {
-    if (isLight && performance.now() - runs[0]!.startedAt > LIGHT_MS) old.push(runs[0]!);
+    if (!isLight || performance.now() - runs[0]!.startedAt < LIGHT_MS) continue;
+    // What only waits to be settled is over in a moment.
+    const long = runs.find((run) => run.lease && !run.outcome);
+    if (long) old.push(long);
   }
   await markRuns(store, old);
 }
