@@ -12,6 +12,7 @@ import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import { canBeTaken, findExisting, type Inserted, insertJobs, insertTaken, type NewJob } from "../store/jobs/insert.ts";
+import type { ClaimedJob } from "../store/jobs/claim.ts";
 import type { HandOver } from "../worker/claim-loop.ts";
 import type { Store } from "../store/sql.ts";
 import { fromTransaction } from "../db/caller-transaction.ts";
@@ -80,17 +81,18 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
   async function handOver(jobs: readonly NewJob[]): Promise<Inserted[] | undefined> {
     const worker = canBeTaken(jobs) ? offer(jobs[0]!.kind, jobs.length) : undefined;
     if (!worker) return undefined;
+    let taken: ClaimedJob[];
     try {
-      const taken = await insertTaken(store, jobs, worker);
-      const results = jobs.map(({ id }) => ({ id, ...STORED }));
-      onEnqueued(jobs, results, true);
-      worker.taken(taken);
-      return results;
+      taken = await insertTaken(store, jobs, worker);
     } catch (error) {
       worker.failed(error);
       onTrouble(error);
       return undefined;
     }
+    const results = jobs.map(({ id }) => ({ id, ...STORED }));
+    onEnqueued(jobs, results, true);
+    worker.taken(taken);
+    return results;
   }
 
   /** One statement for these jobs, sent again while the answer is unknown. */

@@ -65,7 +65,7 @@ export async function runChore(input: RunChoreInput): Promise<RunChoreAnswer> {
   const done = await within(input, token);
   const failed = done.error !== null;
   const nextInMs = failed
-    ? Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures, 5), LONGEST_BACKOFF_MS, chore.everyMs)
+    ? Math.min(backoffMs(failures), chore.everyMs)
     : Math.min(done.nextInMs ?? (done.more ? MORE_AFTER_MS : spread(chore.everyMs)), chore.everyMs * 1.1);
   await writeDown(input, token, done, nextInMs);
   return {
@@ -74,7 +74,7 @@ export async function runChore(input: RunChoreInput): Promise<RunChoreAnswer> {
   };
 }
 
-/** How long to wait after the `failures`th failure in a row to even reach the database. */
+/** How long to wait after so many failures in a row before this one. */
 export function backoffMs(failures: number): number {
   return Math.min(FIRST_BACKOFF_MS * 2 ** Math.min(failures, 5), LONGEST_BACKOFF_MS);
 }

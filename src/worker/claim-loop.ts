@@ -23,7 +23,7 @@ import { claimLight } from "../store/jobs/claim-light.ts";
 import { lookAhead, lookBack } from "../store/jobs/look.ts";
 import type { Store } from "../store/sql.ts";
 import { clockMs } from "./beater.ts";
-import { makeLanes } from "./lanes.ts";
+import { type Lane, makeLanes } from "./lanes.ts";
 import { MANY } from "./light.ts";
 import type { Occupancy } from "./occupancy.ts";
 
@@ -178,22 +178,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     // Enough of each lane that the best of all are surely among them, unless there are very many.
     const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
     if (!occupancy.beginClaim()) return 0;
-    const isLight = best.length === 1 && wasFull && limit >= MANY && input.suitsLight(best[0]!.kind);
-    if (isLight) {
-      const lane = best[0]!;
-      const most = Math.min(limit, lane.lightMost);
-      const light = await take("light", async (holder) => {
-        const { jobs, isFull } = await claimLight(store, holder, lane, defaults.get(lane.kind)!, most);
-        wasFull = isFull;
-        return jobs;
-      });
-      // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.
-      if (!wasFull) return light.length;
-      lanes.claimed(best, wakesBefore, light, light.length);
-      // It may have been cut at so many bytes: next time about as many, and a few more.
-      lane.lightMost =
-        light.length < most ? Math.max(MANY, light.length) : Math.min(MAX_CLAIM, Math.ceil(lane.lightMost * 1.1));
-      return light.length;
+    if (best.length === 1 && wasFull && limit >= MANY && input.suitsLight(best[0]!.kind)) {
+      return await claimLightly(best[0]!, limit);
     }
     const jobs = await take("ordinary", (holder) =>
       best.length === 1
@@ -203,6 +189,24 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     lanes.claimed(best, wakesBefore, jobs, limit);
     wasFull = jobs.length >= limit;
     return jobs.length;
+  }
+
+  /** Occupancy has been told that a claim is on its way. */
+  async function claimLightly(lane: Lane, limit: number): Promise<number> {
+    const wakesBefore = [lane.wakes];
+    const most = Math.min(limit, lane.lightMost);
+    const claimed = await take("light", async (holder) => {
+      const { jobs, isFull } = await claimLight(store, holder, lane, defaults.get(lane.kind)!, most);
+      wasFull = isFull;
+      return jobs;
+    });
+    // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.
+    if (!wasFull) return claimed.length;
+    lanes.claimed([lane], wakesBefore, claimed, claimed.length);
+    // It may have been cut at so many bytes: next time about as many, and a few more.
+    const isCut = claimed.length < most;
+    lane.lightMost = isCut ? Math.max(MANY, claimed.length) : Math.min(MAX_CLAIM, Math.ceil(lane.lightMost * 1.1));
+    return claimed.length;
   }
 
   function namedUpTo(rank: number, limit: number): string[] {

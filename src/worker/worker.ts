@@ -322,7 +322,7 @@ export function makeWorker(input: WorkerInput): Worker {
   return {
     ...service,
     id,
-    offer: (kind, count) => loop.offer(kind, count),
+    offer: (kind, count) => (paused.has(kinds.get(kind)?.queue ?? "") ? undefined : loop.offer(kind, count)),
     // Not by Object.assign: it would copy the number of this moment.
     get running() {
       return runs.size;

@@ -1,6 +1,7 @@
 // How deep the queues are. Counted by one chore for everybody, and read from what it wrote: screens and metrics never
 // count. A large table is not counted either: a fixed part of it is, and the rest is estimated from that.
 import { quoteSchema } from "../../shared/quote-schema.ts";
+import { LIGHT_IDS } from "../jobs/mark.ts";
 import { sql, type Store } from "../sql.ts";
 
 export interface Depth {
@@ -29,13 +30,14 @@ select j.queue,
   count(*) filter (where w.waits and p.name is null and j.attempt = 0 and w.due)::integer as ready,
   count(*) filter (where w.waits and p.name is null and j.attempt = 0 and not w.due)::integer as scheduled,
   count(*) filter (where w.waits and p.name is null and j.attempt > 0)::integer as retrying,
-  count(*) filter (where j.state = 'running')::integer as running,
+  count(*) filter (where j.state = 'running' or l.id is not null)::integer as running,
   count(*) filter (where j.state = 'dead')::integer as dead,
   count(*) filter (where w.waits and p.name is not null)::integer as paused,
   min(j.run_at) filter (where w.waits and p.name is null and w.due and j.hold in (0, 2)) as "oldestReadyAt"
 from ${source}
 left join :schema.queues p on p.name = j.queue and p.paused_at is not null
-cross join lateral (select j.state = 'pending' as waits, j.run_at <= :schema.clock() as due) w
+left join ${LIGHT_IDS} as l (id) on l.id = j.id
+cross join lateral (select j.state = 'pending' and l.id is null as waits, j.run_at <= :schema.clock() as due) w
 group by j.queue`;
 
 const COUNT = sql`${counts(":schema.jobs j")}`;
@@ -53,7 +55,8 @@ with recursive lanes as (
 )
 select h.queue, min(h.run_at) as "oldestReadyAt" from lanes l cross join lateral (
   select j.queue, j.run_at from :schema.jobs j
-  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.state = 'pending' order by j.run_at, j.id limit 1
+  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.state = 'pending' and j.id not in ${LIGHT_IDS}
+  order by j.run_at, j.id limit 1
 ) h
 left join :schema.queues p on p.name = h.queue and p.paused_at is not null
 where h.run_at <= :schema.clock() and p.name is null group by h.queue`;
