@@ -10,6 +10,7 @@ import { logChores } from "./metrics/log-chores.ts";
 import { assertSchema, migrate } from "./migrate/migrate.ts";
 import { type OpenOptions, type ResolvedOptions, resolveOpenOptions } from "./options.ts";
 import { makeEmitter } from "./shared/emitter.ts";
+import { makePulses } from "./shared/pulse.ts";
 import { expireEverything } from "./store/janitor/expire-leases.ts";
 import { makePartitions } from "./store/janitor/partitions.ts";
 import { assertRoutines, installRoutines } from "./store/routines.ts";
@@ -32,8 +33,10 @@ export async function openParts(given: OpenOptions): Promise<OpenedParts> {
   const events = makeEmitter<HoldfastEvents>((error) => options.log.error("An event listener failed", { error }));
   events.on("trouble", ({ where, error }) => options.log.warn(`Trouble in ${where}`, { error }));
   logChores(events, options.log);
-  const { db, seenForMs } = watchHealth(
+  const pulses = makePulses();
+  const { db, seenForMs, hearsAll } = watchHealth(
     await openDatabase(options, (error) => events.emit("trouble", { where: "database", error })),
+    pulses,
   );
   try {
     if (options.migrate) await migrate(db, options.schema);
@@ -44,7 +47,7 @@ export async function openParts(given: OpenOptions): Promise<OpenedParts> {
     await makePartitions(store);
     // One process has the folder, and it is this one: whoever held these leases is gone.
     if (db.tier === "embedded") await expireEverything(store);
-    return { hf: makeClient({ db, store, options, events, seenForMs }), db, store };
+    return { hf: makeClient({ db, store, options, events, pulses, seenForMs, hearsAll }), db, store };
   } catch (error) {
     await db.close();
     throw error;

@@ -12,7 +12,7 @@ import type { HoldfastEvents } from "../metrics/events.ts";
 import { makeTally } from "../metrics/tally.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
-import { makePulses } from "../shared/pulse.ts";
+import type { Pulses } from "../shared/pulse.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUp } from "../worker/claim-loop.ts";
@@ -81,11 +81,15 @@ export interface ClientInput {
   store: Store;
   options: ResolvedOptions;
   events: Emitter<HoldfastEvents>;
+  /** Where the loops of the process are registered. */
+  pulses: Pulses;
   /** For how long the database has answered without interruption. */
   seenForMs(): number;
+  /** False while notifications do not arrive. */
+  hearsAll(): boolean;
 }
 
-export function makeClient({ db, store, options, events, seenForMs }: ClientInput): Holdfast {
+export function makeClient({ db, store, options, events, pulses, seenForMs, hearsAll }: ClientInput): Holdfast {
   const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
   const wakeUps = makeWakeUps(db, options.schema, trouble("wake-ups"));
   const inboxRoom = makeInboxRoom({ db, store, limits: options.inbox, events });
@@ -97,7 +101,6 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     working.delete(workerId);
   });
   const tally = makeTally();
-  const pulses = makePulses();
   const working = new Map<string, { kinds: readonly AnyJobKind[]; concurrency: number }>();
   let shortestLeaseMs = Infinity;
   let closing: Promise<void> | undefined;
@@ -183,6 +186,8 @@ export function makeClient({ db, store, options, events, seenForMs }: ClientInpu
     janitor,
     queues,
     pulses,
+    load: () => db.load(),
+    hearsAll,
     kinds: () => [...working.values()].flatMap(({ kinds }) => kinds),
     slots() {
       const slots = new Map<string, number>();

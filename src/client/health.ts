@@ -1,5 +1,5 @@
 // hf.health: is the process alive, is the whole well. The first asks nobody; the second asks the database for roll-ups.
-import type { Pulses } from "../shared/pulse.ts";
+import type { Loop, Pulse, Pulses } from "../shared/pulse.ts";
 import { choreStates } from "../store/stats/gauges.ts";
 import { databaseNow } from "../store/stats/database-clock.ts";
 import type { Store } from "../store/sql.ts";
@@ -23,6 +23,10 @@ export interface HealthReport extends LiveReport {
 
 export interface HealthCheck {
   live(): LiveReport;
+  /** Every background loop of this process, and when it was last heard of. */
+  loops(): Loop[];
+  /** A background loop of your own, which /livez is to name if it stops: `beat(nextInMs)` in every turn, `end()` at its end. */
+  register(loop: string): Pulse;
   check(): Promise<HealthReport>;
 }
 
@@ -37,6 +41,8 @@ export function makeHealth(store: Store, queues: Queues, pulses: Pulses): Health
   };
   return {
     live,
+    loops: () => pulses.loops(),
+    register: (loop) => pulses.register(loop),
     async check() {
       const [infos, chores, now] = await Promise.all([queues.list(), choreStates(store), databaseNow(store)]);
       const stalledQueues = infos.flatMap(({ queue, oldestReadyAt, pausedAt }) =>

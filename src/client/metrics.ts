@@ -1,12 +1,14 @@
 // hf.metrics: what /metrics answers. Counting begins when somebody first asks for it, so that a program that never does
 // pays nothing; the HTTP handler asks when it is made.
+import type { DbLoad } from "../db/db.ts";
 import type { Janitor } from "../janitor/janitor.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import { type Gauges, makePrometheus, type Prometheus } from "../metrics/prometheus.ts";
 import type { Emitter } from "../shared/emitter.ts";
 import type { Pulses } from "../shared/pulse.ts";
+import { latestVersion } from "../migrate/migrate.ts";
 import { version } from "../shared/version.ts";
-import { choreStates, countWorkers, leaseMinRemainingRatio } from "../store/stats/gauges.ts";
+import { choreStates, countWorkers, leaseGauges } from "../store/stats/gauges.ts";
 import { databaseNow } from "../store/stats/database-clock.ts";
 import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import type { Store } from "../store/sql.ts";
@@ -26,6 +28,8 @@ export interface MetricsInput {
   janitor: Janitor;
   queues: Queues;
   pulses: Pulses;
+  load(): DbLoad;
+  hearsAll(): boolean;
   /** The kinds this process works on, with their queues. */
   kinds(): readonly { kind: string; queue: string }[];
   slots(): ReadonlyMap<string, number>;
@@ -49,11 +53,11 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
   }
 
   async function gauges(): Promise<Gauges> {
-    const [queues, chores, workers, ratio, now, inbox] = await Promise.all([
+    const [queues, chores, workers, leases, now, inbox] = await Promise.all([
       input.queues.list(),
       choreStates(store),
       countWorkers(store),
-      leaseMinRemainingRatio(store),
+      leaseGauges(store),
       databaseNow(store),
       inboxFigures(),
     ]);
@@ -71,7 +75,7 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
         failures: states.get(name)?.failures ?? 0,
       })),
       workers,
-      leaseMinRemainingRatio: ratio,
+      leases,
       inbox,
     };
   }
@@ -90,6 +94,9 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
       slots: () => input.slots(),
       running: () => input.running(),
       stoppedLoops: () => input.pulses.stopped().length,
+      load: () => input.load(),
+      hearsAll: () => input.hearsAll(),
+      schemaVersion: latestVersion(),
     }));
   }
 

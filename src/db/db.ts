@@ -34,6 +34,18 @@ export interface ListenHandlers {
   onReady?(): void;
   /** Listening stopped working (connection lost, or a pooler swallows notifications): polling is all there is. */
   onDown?(reason: string): void;
+  /** The listener is alive, connected or not, and will be heard of again in so many milliseconds. Server tier only. */
+  onTurn?(nextInMs: number): void;
+}
+
+/** How busy the way to the database is. */
+export interface DbLoad {
+  /** The most connections there may be. */
+  most: number;
+  busy: number;
+  idle: number;
+  /** Calls that wait for a connection. */
+  waiting: number;
 }
 
 export interface Db extends Queryable {
@@ -57,6 +69,7 @@ export interface Db extends Queryable {
    * callers that hand their statement to somebody else, who sends it from outside.
    */
   assertOutside(): void;
+  load(): DbLoad;
   /** NOTIFY outside any transaction. */
   notify(channel: string, payload: string): Promise<void>;
   close(): Promise<void>;

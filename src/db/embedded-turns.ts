@@ -20,6 +20,14 @@ export class Turns {
   #running = 0;
   #alone = false;
 
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
+  }
+
   /** Rejects like `giveUp`, if that comes first. */
   take(alone: boolean, giveUp: Promise<never>): Promise<Turn> {
     return new Promise((resolve, reject) => {

@@ -14,7 +14,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { escapeIdentifier } from "pg";
 import { Closed, OptionInvalid, TransactionNested } from "../errors.ts";
-import type { Db, Listener, ListenHandlers, QueryOptions, QueryResult, Queryable } from "./db.ts";
+import type { Db, DbLoad, Listener, ListenHandlers, QueryOptions, QueryResult, Queryable } from "./db.ts";
 import { Deadline } from "./embedded-deadline.ts";
 import { makeFolder } from "./embedded-folder.ts";
 import { Host } from "./embedded-host.ts";
@@ -159,6 +159,12 @@ class EmbeddedDb implements Db {
 
   assertOutside(): void {
     this.#refuseNested();
+  }
+
+  /** One session, which calls share. */
+  load(): DbLoad {
+    const busy = this.#turns.running > 0 ? 1 : 0;
+    return { most: 1, busy, idle: 1 - busy, waiting: this.#turns.waiting };
   }
 
   async notify(channel: string, payload: string): Promise<void> {

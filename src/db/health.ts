@@ -1,17 +1,21 @@
-// Knows for how long the database has answered without interruption, as this process saw it. Whoever judges others by
-// their silence (lease expiry) asks this first: perhaps nobody could be heard.
+// Watches a Db: for how long it has answered without interruption, and whether notifications arrive. Whoever judges others
+// by their silence (lease expiry) asks this first: perhaps nobody could be heard.
 import { performance } from "node:perf_hooks";
-import type { Db } from "./db.ts";
+import type { Pulses } from "../shared/pulse.ts";
+import type { Db, Listener, ListenHandlers } from "./db.ts";
 import { isConnectionTrouble } from "./retryable.ts";
 
 export interface WatchedDb {
   db: Db;
   /** Infinity until the first trouble. */
   seenForMs(): number;
+  /** False while a listener hears nothing: then polling is all there is. */
+  hearsAll(): boolean;
 }
 
-export function watchHealth(db: Db): WatchedDb {
+export function watchHealth(db: Db, pulses: Pulses): WatchedDb {
   let lastTroubleAt = -Infinity;
+  const deaf = new Set<object>();
   const noted = async <T>(call: Promise<T>): Promise<T> => {
     try {
       return await call;
@@ -20,15 +24,53 @@ export function watchHealth(db: Db): WatchedDb {
       throw error;
     }
   };
+
+  async function listen(channel: string, handlers: ListenHandlers): Promise<Listener> {
+    // An embedded database calls its listeners itself: there is nothing that could stop.
+    if (db.tier === "embedded") return await db.listen(channel, handlers);
+    const pulse = pulses.register(`listener of ${channel}`);
+    const id = {};
+    deaf.add(id);
+    const over = (): void => {
+      pulse.end();
+      deaf.delete(id);
+    };
+    try {
+      const listener = await db.listen(channel, {
+        onMessage: (payload) => handlers.onMessage(payload),
+        onReady() {
+          deaf.delete(id);
+          handlers.onReady?.();
+        },
+        onDown(reason) {
+          deaf.add(id);
+          handlers.onDown?.(reason);
+        },
+        onTurn: (nextInMs) => pulse.beat(nextInMs),
+      });
+      return {
+        async close() {
+          over();
+          await listener.close();
+        },
+      };
+    } catch (error) {
+      over();
+      throw error;
+    }
+  }
+
   return {
     seenForMs: () => performance.now() - lastTroubleAt,
+    hearsAll: () => deaf.size === 0,
     db: {
       tier: db.tier,
       query: (text, values, options) => noted(db.query(text, values, options)),
       transaction: (work, options) => noted(db.transaction(work, options)),
       script: (text, options) => noted(db.script(text, options)),
-      listen: (channel, handlers) => db.listen(channel, handlers),
+      listen,
       assertOutside: () => db.assertOutside(),
+      load: () => db.load(),
       notify: (channel, payload) => noted(db.notify(channel, payload)),
       close: () => db.close(),
     },

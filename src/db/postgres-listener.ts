@@ -2,7 +2,7 @@
 // - it reconnects with jittered backoff, and calls onReady each time notifications are known to arrive again;
 // - "known" means a canary came back: a notification to a channel only this listener knows, sent through the pool, at
 //   the start and every 30 s. A pooler in transaction mode accepts LISTEN and delivers nothing; a dead socket is quiet;
-// - onDown is called once per outage; what the handlers throw goes to onTrouble.
+// - onDown is called once per outage, onTurn whenever it knows when it will do something next; what the handlers throw goes to onTrouble.
 import { randomBytes } from "node:crypto";
 import { escapeIdentifier, type Notification } from "pg";
 import { OptionInvalid } from "../errors.ts";
@@ -50,11 +50,13 @@ export class PostgresListener implements Listener {
   async start(): Promise<void> {
     const connection = new PostgresConnection(this.#settings);
     this.#connection = connection;
+    const { connectTimeoutMs, canaryTimeoutMs } = this.#settings;
+    this.#turn(2 * connectTimeoutMs + canaryTimeoutMs);
     connection.on("notification", (message) => this.#hear(message));
     try {
       await connection.connect();
       const [channel, canary] = [escapeIdentifier(this.#channel), escapeIdentifier(this.#canaryChannel)];
-      await connection.run(`listen ${channel}; listen ${canary}`, undefined, this.#settings.connectTimeoutMs);
+      await connection.run(`listen ${channel}; listen ${canary}`, undefined, connectTimeoutMs);
       await this.#canary(connection);
     } catch (error) {
       this.#fail(connection, asError(error));
@@ -83,6 +85,7 @@ export class PostgresListener implements Listener {
 
   #watch(connection: PostgresConnection): void {
     if (this.#connection !== connection) return;
+    this.#turn(this.#settings.canaryIntervalMs + this.#settings.canaryTimeoutMs);
     this.#timer = setTimeout(() => {
       void this.#check(connection);
     }, this.#settings.canaryIntervalMs);
@@ -139,12 +142,18 @@ export class PostgresListener implements Listener {
     }
     const delay = jitter(Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** this.#failures));
     this.#failures += 1;
-    if (!this.#isClosed()) this.#timer = setTimeout(() => void this.start(), delay);
+    if (this.#isClosed()) return;
+    this.#turn(delay);
+    this.#timer = setTimeout(() => void this.start(), delay);
   }
 
   /** A handler may have closed us. */
   #isClosed(): boolean {
     return this.#state === "closed";
+  }
+
+  #turn(nextInMs: number): void {
+    this.#guard(() => this.#handlers.onTurn?.(nextInMs));
   }
 
   #guard(call: () => void): void {

@@ -6,7 +6,7 @@
 import { DatabaseError, Pool, type PoolClient } from "pg";
 import { Closed, DatabaseUnavailable, OptionInvalid } from "../errors.ts";
 import { formatDuration } from "../shared/duration.ts";
-import type { Db, Listener, ListenHandlers, QueryOptions, QueryResult, Queryable } from "./db.ts";
+import type { Db, DbLoad, Listener, ListenHandlers, QueryOptions, QueryResult, Queryable } from "./db.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { NOTIFY, PostgresListener } from "./postgres-listener.ts";
 import { LONGEST_TIMEOUT_MS, type PostgresOptions, type PostgresSettings, readOptions } from "./postgres-options.ts";
@@ -113,6 +113,11 @@ class PostgresDb implements Db {
 
   /** Every call has a connection of its own here. */
   assertOutside(): void {}
+
+  load(): DbLoad {
+    const { idleCount: idle, waitingCount: waiting } = this.#pool;
+    return { most: this.#settings.poolSize, busy: this.#busy, idle, waiting };
+  }
 
   notify(channel: string, payload: string): Promise<void> {
     return this.#notify(channel, payload);

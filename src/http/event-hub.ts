@@ -5,12 +5,14 @@
 import { randomBytes } from "node:crypto";
 import type { Holdfast } from "../client/client.ts";
 import { EVENT_NAMES, type HoldfastEvents } from "../metrics/events.ts";
+import type { Pulse } from "../shared/pulse.ts";
 import { Refusal } from "./errors.ts";
 
 type EventName = keyof HoldfastEvents;
 
-/** `trouble` may hold what only the log should. */
-const HEARD: readonly EventName[] = EVENT_NAMES.filter((name) => name !== "trouble");
+/** They may hold what only the log should. */
+const NOT_TOLD: readonly EventName[] = ["trouble", "lease.beat"];
+const HEARD: readonly EventName[] = EVENT_NAMES.filter((name) => !NOT_TOLD.includes(name));
 
 /** How deep the queues are, in all processes: told when it changes, looked at while somebody listens. */
 const QUEUES = "queues";
@@ -64,6 +66,7 @@ export function makeEventHub(hf: Holdfast): EventHub {
   let looking: NodeJS.Timeout | undefined;
   let isLooking = false;
   let lastQueues = "";
+  let pulse: Pulse | undefined;
   const encoder = new TextEncoder();
 
   const textOf = ({ seq: id, name, fields }: Said): string =>
@@ -106,10 +109,13 @@ export function makeEventHub(hf: Holdfast): EventHub {
     beating = setInterval(() => {
       for (const listener of listeners) send(listener, ": beat\n\n");
     }, BEAT_MS).unref();
+    pulse = hf.health.register("event streams");
+    pulse.beat(LOOK_MS);
     looking = setInterval(() => void lookAtQueues(), LOOK_MS).unref();
   }
 
   async function lookAtQueues(): Promise<void> {
+    if (!isLooking) pulse?.beat(LOOK_MS);
     const wanted = [...listeners].some(({ filter }) => filter.types === null || filter.types.has(QUEUES));
     if (!wanted || isLooking) return;
     isLooking = true;
@@ -137,6 +143,7 @@ export function makeEventHub(hf: Holdfast): EventHub {
     leaving = undefined;
     clearInterval(beating);
     clearInterval(looking);
+    pulse?.end();
     lastQueues = "";
     clearTimeout(flushing);
     flushing = undefined;

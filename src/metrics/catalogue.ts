@@ -26,11 +26,22 @@ export const METRICS = {
     help: "Jobs taken back by this process from workers that died.",
     labels: ["kind"],
   },
+  handler_errors_total: {
+    type: "counter",
+    help: "Attempts that failed in this process, by the class of their error.",
+    labels: ["queue", "kind", "error"],
+  },
+  lease_renewals_total: {
+    type: "counter",
+    help: "Leases that beats of this process renewed or found lost; error: beats that got no answer.",
+    labels: ["result"],
+  },
   inbox_parcels_total: {
     type: "counter",
     help: "Parcels by what happened to them; never_fetched and never_acked are the two ways to expire.",
     labels: ["event"],
   },
+  inbox_bytes_total: { type: "counter", help: "Bytes of these parcels.", labels: ["event"] },
   janitor_runs_total: { type: "counter", help: "Runs of a chore by this process.", labels: ["chore", "result"] },
   janitor_rows_total: {
     type: "counter",
@@ -59,6 +70,7 @@ export const METRICS = {
   workers: { type: "gauge", help: "Workers that were heard of in the last minute, in all processes.", labels: [] },
   worker_slots: { type: "gauge", help: "Slots of this process for jobs of a queue.", labels: ["queue"] },
   worker_running: { type: "gauge", help: "Runs in this process.", labels: [] },
+  leases: { type: "gauge", help: "Leases that are held, in all processes; counted up to 1,000.", labels: [] },
   lease_min_remaining_ratio: {
     type: "gauge",
     help: "The least part of a lease that is left, of all leases; 1 when there is none.",
@@ -71,6 +83,14 @@ export const METRICS = {
   },
   janitor_interval_seconds: { type: "gauge", help: "How often a chore should run.", labels: ["chore"] },
   janitor_failures: { type: "gauge", help: "Failures of a chore since its last success.", labels: ["chore"] },
+  db_pool_size: { type: "gauge", help: "The most connections this process may have in its pool.", labels: [] },
+  db_pool_connections: { type: "gauge", help: "Connections in this process's pool by state.", labels: ["state"] },
+  db_pool_waiting: { type: "gauge", help: "Calls of this process that wait for a connection.", labels: [] },
+  listen_connected: {
+    type: "gauge",
+    help: "1 while notifications reach this process (or it needs none), 0 while polling is all it has.",
+    labels: [],
+  },
   loops_stopped: { type: "gauge", help: "Background loops of this process that stopped.", labels: [] },
   event_loop_lag_seconds: {
     type: "gauge",
@@ -78,6 +98,7 @@ export const METRICS = {
     labels: [],
   },
   info: { type: "gauge", help: "1, with the version and the tier.", labels: ["version", "tier"] },
+  schema_version: { type: "gauge", help: "The newest migration this process knows.", labels: [] },
   job_wait_seconds: {
     type: "histogram",
     help: "From due to started, of jobs claimed by this process.",
@@ -88,6 +109,7 @@ export const METRICS = {
     help: "How long runs of this process took.",
     labels: ["queue", "kind", "outcome"],
   },
+  lease_renewal_seconds: { type: "histogram", help: "How long beats of this process took.", labels: [] },
   janitor_run_seconds: { type: "histogram", help: "How long a chore took.", labels: ["chore"] },
 } as const satisfies Record<string, Definition>;
 
@@ -96,4 +118,5 @@ export type MetricName = keyof typeof METRICS;
 export const OUTCOMES = ["done", "retry", "dead", "cancelled", "snoozed", "released", "again", "lease_lost"] as const;
 export const RESULTS = ["inserted", "duplicate"] as const;
 export const PARCEL_EVENTS = ["put", "fetched", "acked", "never_fetched", "never_acked"] as const;
+export const RENEWALS = ["ok", "lost", "error"] as const;
 export const DEPTHS = ["ready", "scheduled", "retrying", "running", "dead", "paused"] as const;

@@ -39,6 +39,8 @@ export interface HoldfastEvents {
   "job.again": RunEvent & { durationMs: number };
   /** The run's result was refused, or the lease ran out under it. */
   "lease.lost": RunEvent;
+  /** A beat for the leases of a worker here; `error`: it got no answer, and nobody knows whether it was heard. */
+  "lease.beat": { workerId: string; renewed: number; lost: number; tookMs: number | null; error: unknown };
   "lease.expired": { jobId: string; kind: string };
   "parcel.put": ParcelEvent & { created: boolean; conflict: boolean };
   /** Somebody got all of it. */
@@ -68,6 +70,7 @@ export const EVENT_NAMES = [
   "job.cancelled",
   "job.again",
   "lease.lost",
+  "lease.beat",
   "lease.expired",
   "parcel.put",
   "parcel.fetched",

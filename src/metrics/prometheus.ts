@@ -6,7 +6,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Emitter } from "../shared/emitter.ts";
-import { DEPTHS, METRICS, type MetricName, OUTCOMES, PARCEL_EVENTS, PREFIX, RESULTS } from "./catalogue.ts";
+import { DEPTHS, METRICS, type MetricName, OUTCOMES, PARCEL_EVENTS, PREFIX, RENEWALS, RESULTS } from "./catalogue.ts";
 import type { HoldfastEvents } from "./events.ts";
 
 export interface QueueGauges {
@@ -33,7 +33,7 @@ export interface Gauges {
   queues: readonly QueueGauges[];
   chores: readonly ChoreGauges[];
   workers: number;
-  leaseMinRemainingRatio: number;
+  leases: { held: number; minRemainingRatio: number };
   inbox: { waiting: number; fetched: number; bytes: number; oldestWaitingMs: number | null };
 }
 
@@ -47,6 +47,10 @@ export interface PrometheusInput {
   slots(): ReadonlyMap<string, number>;
   running(): number;
   stoppedLoops(): number;
+  load(): { most: number; busy: number; idle: number; waiting: number };
+  /** False while notifications do not arrive. */
+  hearsAll(): boolean;
+  schemaVersion: number;
 }
 
 export interface Prometheus {
@@ -78,7 +82,11 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   const started = counter("jobs_started_total");
   const finished = counter("jobs_finished_total");
   const recovered = counter("jobs_recovered_total");
+  const handlerErrors = counter("handler_errors_total");
+  const renewals = counter("lease_renewals_total");
+  const renewalTook = histogram("lease_renewal_seconds");
   const parcels = counter("inbox_parcels_total");
+  const parcelBytes = counter("inbox_bytes_total");
   const runs = counter("janitor_runs_total");
   const rows = counter("janitor_rows_total");
   const trouble = counter("trouble_total");
@@ -91,16 +99,22 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   const workers = gauge("workers");
   const slots = gauge("worker_slots");
   const running = gauge("worker_running");
+  const leases = gauge("leases");
   const leaseRatio = gauge("lease_min_remaining_ratio");
   const lastSuccess = gauge("janitor_last_success_timestamp_seconds");
   const interval = gauge("janitor_interval_seconds");
   const failures = gauge("janitor_failures");
+  const poolSize = gauge("db_pool_size");
+  const poolConnections = gauge("db_pool_connections");
+  const poolWaiting = gauge("db_pool_waiting");
+  const listening = gauge("listen_connected");
   const stoppedLoops = gauge("loops_stopped");
   const lag = gauge("event_loop_lag_seconds");
   const inboxParcels = gauge("inbox_parcels");
   const inboxBytes = gauge("inbox_bytes");
   const inboxOldest = gauge("inbox_oldest_waiting_age_seconds");
   gauge("info").set({ version: input.version, tier: input.tier }, 1);
+  gauge("schema_version").set(input.schemaVersion);
 
   const names = new Set<string>();
   const bounded = (name: string): string => {
@@ -110,7 +124,12 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     return name;
   };
 
-  for (const event of PARCEL_EVENTS) parcels.inc({ event }, 0);
+  const countParcel = (event: (typeof PARCEL_EVENTS)[number], size: number): void => {
+    parcels.inc({ event });
+    parcelBytes.inc({ event }, size);
+  };
+  for (const event of PARCEL_EVENTS) for (const known of [parcels, parcelBytes]) known.inc({ event }, 0);
+  for (const result of RENEWALS) renewals.inc({ result }, 0);
   const knownChores = new Set<string>();
   function knowChores(): void {
     for (const chore of input.chores()) {
@@ -127,11 +146,12 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     recovered.inc({ kind: labels.kind }, 0);
   }
 
-  type Run = { kind: string; queue: string; durationMs?: number | null };
+  type Run = { kind: string; queue: string; durationMs?: number | null; error?: { name: string } | undefined };
   const end = (outcome: (typeof OUTCOMES)[number]) => (run: Run) => {
     const labels = { queue: bounded(run.queue), kind: bounded(run.kind), outcome };
     finished.inc(labels);
     if (run.durationMs !== undefined && run.durationMs !== null) took.observe(labels, run.durationMs / 1_000);
+    if (run.error) handlerErrors.inc({ queue: labels.queue, kind: labels.kind, error: bounded(run.error.name) });
   };
   const stops = [
     events.on("job.enqueued", ({ kind, queue, created }) => {
@@ -152,17 +172,25 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     events.on("job.again", end("again")),
     events.on("lease.lost", end("lease_lost")),
     events.on("lease.expired", ({ kind }) => recovered.inc({ kind: bounded(kind) })),
+    events.on("lease.beat", ({ renewed, lost, tookMs, error }) => {
+      renewals.inc({ result: "ok" }, renewed);
+      renewals.inc({ result: "lost" }, lost);
+      if (error !== undefined) renewals.inc({ result: "error" });
+      if (tookMs !== null) renewalTook.observe(tookMs / 1_000);
+    }),
     events.on("chore.ran", ({ chore, rows: ended, tookMs, error }) => {
       runs.inc({ chore, result: error === undefined ? "ok" : "error" });
       choreTook.observe({ chore }, tookMs / 1_000);
       for (const [outcome, count] of Object.entries(ended)) rows.inc({ chore, outcome: bounded(outcome) }, count);
     }),
     // A known key is no new parcel.
-    events.on("parcel.put", ({ created }) => parcels.inc({ event: "put" }, created ? 1 : 0)),
-    events.on("parcel.fetched", () => parcels.inc({ event: "fetched" })),
-    events.on("parcel.acked", () => parcels.inc({ event: "acked" })),
-    events.on("parcel.expired", ({ reason }) => {
-      parcels.inc({ event: reason === "never fetched" ? "never_fetched" : "never_acked" });
+    events.on("parcel.put", ({ created, size }) => {
+      if (created) countParcel("put", size);
+    }),
+    events.on("parcel.fetched", ({ size }) => countParcel("fetched", size)),
+    events.on("parcel.acked", ({ size }) => countParcel("acked", size)),
+    events.on("parcel.expired", ({ reason, size }) => {
+      countParcel(reason === "never fetched" ? "never_fetched" : "never_acked", size);
     }),
     events.on("trouble", ({ where }) => trouble.inc({ where: bounded(where) })),
   ];
@@ -176,10 +204,15 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     for (const [queue, count] of input.slots()) slots.set({ queue }, count);
     running.set(input.running());
     stoppedLoops.set(input.stoppedLoops());
+    const load = input.load();
+    poolSize.set(load.most);
+    for (const state of ["busy", "idle"] as const) poolConnections.set({ state }, load[state]);
+    poolWaiting.set(load.waiting);
+    listening.set(input.hearsAll() ? 1 : 0);
     lag.set(Number.isFinite(delay.percentile(99)) ? Math.max(0, delay.percentile(99) / 1e9 - 0.02) : 0);
     delay.reset();
-    for (const old of [queueJobs, oldest, paused, workers, leaseRatio, lastSuccess, interval, failures]) old.reset();
-    for (const old of [inboxParcels, inboxBytes, inboxOldest]) old.reset();
+    for (const old of [queueJobs, oldest, paused, lastSuccess, interval, failures]) old.reset();
+    for (const old of [workers, leases, leaseRatio, inboxParcels, inboxBytes, inboxOldest]) old.reset();
     const now = await input.gauges();
     for (const queue of now.queues) {
       for (const status of DEPTHS) queueJobs.set({ queue: queue.queue, status }, queue[status]);
@@ -192,7 +225,8 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
       if (succeededAt) lastSuccess.set({ chore }, succeededAt.getTime() / 1_000);
     }
     workers.set(now.workers);
-    leaseRatio.set(now.leaseMinRemainingRatio);
+    leases.set(now.leases.held);
+    leaseRatio.set(now.leases.minRemainingRatio);
     inboxParcels.set({ state: "waiting" }, now.inbox.waiting);
     inboxParcels.set({ state: "fetched" }, now.inbox.fetched);
     inboxBytes.set(now.inbox.bytes);

@@ -22,8 +22,11 @@ export type HungHook = (what: { jobs: { id: string; kind: string }[]; silentForM
 
 async function main(input: ThreadInput): Promise<void> {
   const say = (message: FromThread): void => parentPort?.postMessage(message);
-  const trouble = (error: unknown): void =>
-    say({ type: "trouble", message: error instanceof Error ? error.message : String(error) });
+  const report =
+    (type: "missed" | "trouble") =>
+    (error: unknown): void =>
+      say({ type, message: error instanceof Error ? error.message : String(error) });
+  const trouble = report("trouble");
   const db = await openPostgres({
     ...input.connection,
     applicationName: "holdfast heartbeat",
@@ -35,7 +38,12 @@ async function main(input: ThreadInput): Promise<void> {
   const board = readBoard(input.board);
   let isHung = false;
   const beats = startBeats(
-    { store, onBeat: (results, sentAt) => say({ type: "beat", results, sentAt }), onTrouble: trouble },
+    {
+      store,
+      onBeat: (results, sentAt, tookMs) => say({ type: "beat", results, sentAt, tookMs }),
+      onMissed: report("missed"),
+      onTurn: (nextInMs) => say({ type: "turn", nextInMs }),
+    },
     // A process whose main thread hangs gets no more beats: its other jobs must move on.
     { ...board, held: () => (isHung ? [] : board.held()) },
   );

@@ -2,6 +2,7 @@
 // where it can (beat-thread.ts), so that a blocked event loop does not stop it, and in the main thread otherwise.
 //
 // It knows leases, not runs. A beat that fails is reported and tried again soon; what it means is for the lease keeper.
+import type { Pulses } from "../shared/pulse.ts";
 import { jitter, makeAlarm } from "../shared/sleep.ts";
 import { beatIfHeld, type BeatResult, type LeaseId } from "../store/jobs/beat.ts";
 import type { Store } from "../store/sql.ts";
@@ -31,8 +32,17 @@ export interface BeatLoop {
 export interface BeatLoopInput {
   store: Store;
   /** `sentAt`: milliseconds of `clockMs`. */
-  onBeat(results: BeatResult[], sentAt: number): void;
-  onTrouble(error: unknown): void;
+  onBeat(results: BeatResult[], sentAt: number, tookMs: number): void;
+  /** A beat got no answer: nobody knows whether it was heard. */
+  onMissed(error: unknown): void;
+  /** The loop is alive, and will be heard of again in so many milliseconds. */
+  onTurn?(nextInMs: number): void;
+}
+
+export interface BeaterInput extends Omit<BeatLoopInput, "onTurn"> {
+  /** Where its loops are registered, and under which name. */
+  pulses: Pulses;
+  name: string;
 }
 
 /** One clock for all threads of the process. */
@@ -40,8 +50,10 @@ export const clockMs = (): number => Number(process.hrtime.bigint()) / 1e6;
 
 const REMOVE_AFTER_MS = 1_000;
 const LONGEST_BEAT_MS = 10_000;
+const REST_MS = 60_000;
 
-export function startBeats({ store, onBeat, onTrouble }: BeatLoopInput, source: LeaseSource): BeatLoop {
+export function startBeats(input: BeatLoopInput, source: LeaseSource): BeatLoop {
+  const { store, onBeat, onMissed, onTurn } = input;
   const alarm = makeAlarm();
   let stopping = false;
   let beatAt = -Infinity;
@@ -53,12 +65,13 @@ export function startBeats({ store, onBeat, onTrouble }: BeatLoopInput, source: 
     try {
       // A beat that hangs must not eat the time of the next one.
       const timeoutMs = Math.max(200, Math.min(everyMs, 5_000));
+      onTurn?.(timeoutMs);
       const gone = finished.map(({ lease }) => lease);
       const results = await beatIfHeld(store, held, gone, timeoutMs);
       for (const { forget } of finished) forget();
-      onBeat(results, sentAt);
+      onBeat(results, sentAt, clockMs() - sentAt);
     } catch (error) {
-      onTrouble(error);
+      onMissed(error);
     }
   }
 
@@ -77,10 +90,12 @@ export function startBeats({ store, onBeat, onTrouble }: BeatLoopInput, source: 
         beatAt = clockMs();
         await beat(held, everyMs);
       } else if (isEmpty && source.finished().length === 0) {
-        await alarm.wait(60_000);
+        onTurn?.(REST_MS);
+        await alarm.wait(REST_MS);
         // The first beat after a rest comes after a share of the lease, like any other.
         beatAt = clockMs();
       } else {
+        onTurn?.(waitMs);
         await alarm.wait(jitter(waitMs));
       }
     }
@@ -103,12 +118,14 @@ function shortestOf(leases: readonly LeaseId[]): number {
 }
 
 /** Beats from the thread that holds the leases. */
-export function makeBeater(input: BeatLoopInput): Beater {
+export function makeBeater({ pulses, name, ...input }: BeaterInput): Beater {
   const leases = new Map<string, LeaseId>();
   const gone = new Map<string, LeaseId>();
   let expected = 0;
   const idOf = (lease: LeaseId): string => `${lease.token}/${lease.leaseMs}`;
-  const loop = startBeats(input, {
+  const pulse = pulses.register(`heartbeat of ${name}`);
+  const turns = { ...input, onTurn: (nextInMs: number) => pulse.beat(nextInMs) };
+  const loop = startBeats(turns, {
     held: () => [...leases.values()],
     finished: () => [...gone].map(([id, lease]) => ({ lease, forget: () => void gone.delete(id) })),
     expect: (shortestLeaseMs) => (expected = shortestLeaseMs),
@@ -122,6 +139,9 @@ export function makeBeater(input: BeatLoopInput): Beater {
       leases.delete(idOf({ token, leaseMs }));
       if (removeRow) gone.set(idOf({ token, leaseMs }), { token, leaseMs });
     },
-    stop: () => loop.stop(),
+    async stop() {
+      await loop.stop();
+      pulse.end();
+    },
   };
 }

@@ -3,6 +3,7 @@
 // The beats are sent by a beater (a thread, where possible). A beat that fails is "unknown": the lease may have been
 // renewed. Only the database's word, or our own clock, ends a run: the clock counts from when the last successful
 // request was *sent*, so it always runs out before the database's. After a stall of our own we listen before we judge.
+import type { Pulse } from "../shared/pulse.ts";
 import type { BeatResult } from "../store/jobs/beat.ts";
 import { type Beater, clockMs } from "./beater.ts";
 import { abortRun, type HeldLease, type Run } from "./run.ts";
@@ -29,16 +30,20 @@ export interface LeaseKeeperInput {
   /** Nobody else could take the jobs over: then our own clock ends nothing. */
   isOnlyProcess: boolean;
   onLost(run: Run): void;
+  /** The watch over the leases, as one of the process's loops. */
+  pulse?: () => Pulse;
 }
 
 const WATCH_MS = 250;
 const STALL_MS = 2 * WATCH_MS;
 
-export function makeLeaseKeeper({ makeBeater, isOnlyProcess, onLost }: LeaseKeeperInput): LeaseKeeper {
+export function makeLeaseKeeper(input: LeaseKeeperInput): LeaseKeeper {
+  const { makeBeater, isOnlyProcess, onLost } = input;
   const leases = new Map<string, HeldLease>();
   let beater: Beater | undefined;
   let watching: NodeJS.Timeout | undefined;
   let watchedAt = clockMs();
+  let pulse: Pulse | undefined;
 
   const idOf = (lease: { token: string; leaseMs: number }): string => `${lease.token}/${lease.leaseMs}`;
 
@@ -55,6 +60,7 @@ export function makeLeaseKeeper({ makeBeater, isOnlyProcess, onLost }: LeaseKeep
   /** Aborts what the database would soon give away, while there is still time to notice. */
   function watch(): void {
     const now = clockMs();
+    pulse?.beat(WATCH_MS);
     // We were blocked: beats may have succeeded meanwhile, and their news is waiting behind this timer.
     const wasStalled = now - watchedAt > STALL_MS;
     watchedAt = now;
@@ -121,10 +127,12 @@ export function makeLeaseKeeper({ makeBeater, isOnlyProcess, onLost }: LeaseKeep
     },
     start() {
       beater ??= makeBeater((results, sentAt) => keeper.onBeat(results, sentAt));
+      pulse ??= input.pulse?.();
       watching ??= setInterval(watch, WATCH_MS);
     },
     async stop() {
       clearInterval(watching);
+      pulse?.end();
       await beater?.stop();
     },
   };

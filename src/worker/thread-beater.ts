@@ -5,7 +5,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { BeatResult, LeaseId } from "../store/jobs/beat.ts";
-import { type Beater, type BeatLoopInput, clockMs, makeBeater } from "./beater.ts";
+import { type Beater, type BeaterInput, clockMs, makeBeater } from "./beater.ts";
 import { BOARD_BYTES, writeBoard } from "./lease-board.ts";
 
 export interface ThreadKind {
@@ -31,11 +31,13 @@ export interface FromMain {
 
 export type FromThread =
   | { type: "ready" | "stopped" }
-  | { type: "beat"; results: BeatResult[]; sentAt: number }
-  | { type: "trouble"; message: string }
+  | { type: "beat"; results: BeatResult[]; sentAt: number; tookMs: number }
+  | { type: "turn"; nextInMs: number }
+  | { type: "missed" | "trouble"; message: string }
   | { type: "hung"; jobs: { id: string; kind: string }[] };
 
-export interface ThreadBeaterInput extends BeatLoopInput {
+export interface ThreadBeaterInput extends BeaterInput {
+  onTrouble(error: unknown): void;
   thread: Omit<ThreadInput, "board">;
   /** Where the thread's file is; the default is beside this one. */
   file?: URL;
@@ -68,6 +70,7 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   let overflow: Beater | undefined;
   let isStopping = false;
   let onStopped: (() => void) | undefined;
+  const pulse = input.pulses.register(`heartbeat thread of ${input.name}`);
   const worker = new Worker(file, { workerData: { ...input.thread, board: memory } satisfies ThreadInput });
   worker.unref();
   const tell = (message: FromMain): void => worker.postMessage(message);
@@ -76,8 +79,10 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
     if (message.type === "beat") {
       void starter?.stop();
       starter = undefined;
-      input.onBeat(message.results, message.sentAt);
+      input.onBeat(message.results, message.sentAt, message.tookMs);
     }
+    if (message.type === "turn") pulse.beat(message.nextInMs);
+    if (message.type === "missed") input.onMissed(new Error(`Heartbeat thread: ${message.message}`));
     if (message.type === "trouble") input.onTrouble(new Error(`Heartbeat thread: ${message.message}`));
     // We hear of it only if the main thread came back after all.
     if (message.type === "hung") input.onTrouble(blockedTooLong(message.jobs));
@@ -96,6 +101,8 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   function fallBack(error: unknown): void {
     if (fallback || isStopping) return;
     input.onTrouble(error);
+    // It is told of once; the loop that beats from now on has its own pulse.
+    pulse.end();
     fallback = starter ?? makeBeater(input);
     starter = undefined;
     for (const lease of held.values()) fallback.hold(lease);
@@ -121,6 +128,7 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
     async stop() {
       isStopping = true;
       clearInterval(signs);
+      pulse.end();
       await Promise.all([starter?.stop(), overflow?.stop()]);
       if (fallback) return await fallback.stop();
       let timer: NodeJS.Timeout | undefined;

@@ -24,10 +24,11 @@ import { beatWorker, registerWorker, removeWorker } from "../store/workers/regis
 import { type Claim, type ClaimLoop, type HandOver, makeClaimLoop } from "./claim-loop.ts";
 import { execute } from "./execute.ts";
 import { isInside } from "./fenced.ts";
-import { makeBeater } from "./beater.ts";
+import { type BeaterInput, makeBeater } from "./beater.ts";
 import { makeLeaseKeeper } from "./lease-keeper.ts";
 import type { Occupancy } from "./occupancy.ts";
 import { makePaused } from "./paused.ts";
+import { reportBeats } from "./report-beats.ts";
 import { markOld, markRuns, suitsLight } from "./light.ts";
 import { abortRun, makeRun, type Run } from "./run.ts";
 import { makeSettler, type Settled } from "./settle.ts";
@@ -87,8 +88,19 @@ export function makeWorker(input: WorkerInput): Worker {
   const keeper = makeLeaseKeeper({
     isOnlyProcess: store.tier === "embedded",
     onLost: (run) => events.emit("lease.lost", describe(run)),
+    pulse: () => input.pulses.register(`lease watch of ${input.name}`),
     makeBeater(onBeat) {
-      const parts = { store, onBeat, onTrouble: trouble("heartbeat") };
+      const told = reportBeats(events, id, trouble("heartbeat"));
+      const parts: BeaterInput = {
+        store,
+        pulses: input.pulses,
+        name: input.name,
+        onMissed: told.onMissed,
+        onBeat(results, sentAt, tookMs) {
+          onBeat(results, sentAt);
+          told.onBeat(results, tookMs);
+        },
+      };
       // The embedded database lives behind this thread: a thread of its own could not reach it any better.
       if (input.connection === undefined) return makeBeater(parts);
       const { connection, hungHook } = input;
@@ -99,11 +111,16 @@ export function makeWorker(input: WorkerInput): Worker {
           kind.retryPolicy.delayMs(tries + 1),
         ),
       }));
-      return makeThreadBeater({ ...parts, thread: { connection, schema: store.schema, kinds: threadKinds, hungHook } });
+      return makeThreadBeater({
+        ...parts,
+        onTrouble: trouble("heartbeat"),
+        thread: { connection, schema: store.schema, kinds: threadKinds, hungHook },
+      });
     },
   });
   let claimPulse: Pulse | undefined;
   let watchPulse: Pulse | undefined;
+  let registrationPulse: Pulse | undefined;
   const paused = makePaused({ store, onResumed: () => loop.rewind(), onTrouble: trouble("paused queues") });
   const settler = makeSettler({ store, keeper, onSettled, onTrouble: trouble("settle") });
   const loop: ClaimLoop = makeClaimLoop({
@@ -282,10 +299,12 @@ export function makeWorker(input: WorkerInput): Worker {
         endOverdue();
         void markOld(store, keeper.held()).catch(trouble("marking"));
       }, WATCH_MS);
-      registration = setInterval(
-        () => void Promise.all([beatWorker(store, id, runs.size), paused.learn()]).catch(trouble("worker beat")),
-        REGISTER_EVERY_MS,
-      );
+      registrationPulse = input.pulses.register(`registration of ${input.name}`);
+      registrationPulse.beat(REGISTER_EVERY_MS);
+      registration = setInterval(() => {
+        registrationPulse?.beat(REGISTER_EVERY_MS);
+        void Promise.all([beatWorker(store, id, runs.size), paused.learn()]).catch(trouble("worker beat"));
+      }, REGISTER_EVERY_MS);
       stopHearing = wakeUps.subscribe((wakeUp) => {
         const { cancelIds } = wakeUp;
         if (wakeUp.kind === undefined && !wakeUp.ids && !cancelIds) void paused.learn();
@@ -313,6 +332,7 @@ export function makeWorker(input: WorkerInput): Worker {
       watchPulse?.end();
       clearInterval(watch);
       clearInterval(registration);
+      registrationPulse?.end();
       await keeper.stop();
       await removeWorker(store, id).catch(trouble("worker removal"));
       events.emit("worker.stopped", { workerId: id });

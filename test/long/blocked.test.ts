@@ -3,6 +3,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { pathToFileURL } from "node:url";
 import { defineJob } from "#src/job/define-job.js";
+import { makePulses } from "#src/shared/pulse.js";
 import type { BeatResult, LeaseId } from "#src/store/jobs/beat.js";
 import { makeThreadBeater } from "#src/worker/thread-beater.js";
 import type { Worker } from "#src/worker/worker.js";
@@ -142,6 +143,9 @@ describe("the thread", () => {
 
   interface Beating {
     troubles: string[];
+    pulses: ReturnType<typeof makePulses>;
+    /** Lets so much time pass for those who judge the loops. */
+    later(ms: number): void;
     /** Resolves at the next beat that renewed this lease. */
     renewed(lease: LeaseId): Promise<BeatResult>;
     beater: ReturnType<typeof makeThreadBeater>;
@@ -149,6 +153,8 @@ describe("the thread", () => {
 
   function startBeating(file?: URL): Beating {
     const troubles: string[] = [];
+    let passed = 0;
+    const pulses = makePulses(() => performance.now() + passed);
     const waiting = new Map<string, Gate & { result?: BeatResult }>();
     const beater = makeThreadBeater({
       store: bench.store,
@@ -160,13 +166,18 @@ describe("the thread", () => {
           gate?.open();
         }
       },
+      onMissed: (error) => troubles.push(String(error)),
       onTrouble: (error) => troubles.push(String(error)),
+      pulses,
+      name: "test",
       thread: { connection: { url: bench.url }, schema: "holdfast", kinds: [], hungHook: null },
       ...(file ? { file } : {}),
     });
     return {
       troubles,
       beater,
+      pulses,
+      later: (ms) => (passed += ms),
       async renewed({ token }) {
         const gate: Gate & { result?: BeatResult } = makeGate();
         waiting.set(token, gate);
@@ -187,9 +198,13 @@ describe("the thread", () => {
 
   test("beats from its own connection", async () => {
     const { lease, release } = await heldLease();
-    const { beater, renewed, troubles } = startBeating();
+    const { beater, renewed, troubles, pulses, later } = startBeating();
     beater.hold(lease);
     expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    await until("only the thread beats", () => Promise.resolve(pulses.loops().length === 1));
+    later(31_000);
+    expect(pulses.stopped()).toEqual(["heartbeat thread of test"]);
+    await until("the thread's next turn", () => Promise.resolve(pulses.stopped().length === 0));
     await until("the thread's own session", async () => {
       const { rows } = await bench.db.query<{ count: number }>(
         "select count(*)::integer as count from pg_stat_activity where datname = current_database() and query like '%beat%'",
@@ -223,13 +238,14 @@ describe("the thread", () => {
     ["ends", "ends", /heartbeat thread ended; beats come from the main thread/],
   ])("that %s is reported once, and the beats go on from the main thread", async (_, how, message) => {
     const { lease, release } = await heldLease();
-    const { beater, renewed, troubles } = startBeating(child(`thread-that-${how}.mjs`));
+    const { beater, renewed, troubles, pulses } = startBeating(child(`thread-that-${how}.mjs`));
     beater.hold(lease);
     await until("the report", () => Promise.resolve(troubles.length > 0));
     expect(await renewed(lease)).toMatchObject({ token: lease.token });
     const later = await heldLease();
     beater.hold(later.lease);
     expect(await renewed(later.lease)).toMatchObject({ token: later.lease.token });
+    expect(pulses.loops().map(({ name }) => name)).toEqual(["heartbeat of test"]);
     beater.drop(lease, true);
     beater.drop(later.lease, false);
     await beater.stop();
@@ -240,11 +256,16 @@ describe("the thread", () => {
 
   test("that has not started yet is not waited for: the first beats come from the main thread", async () => {
     const { lease, release } = await heldLease();
-    const { beater, renewed, troubles } = startBeating(child("thread-that-sleeps.mjs"));
+    const { beater, renewed, troubles, pulses, later } = startBeating(child("thread-that-sleeps.mjs"));
     beater.hold(lease);
     expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    expect(pulses.stopped()).toEqual([]);
+    later(31_000);
     expect(await renewed(lease)).toMatchObject({ token: lease.token });
+    // The beats go on, and yet somebody should know.
+    expect(pulses.stopped()).toEqual(["heartbeat thread of test"]);
     await beater.stop();
+    expect(pulses.loops()).toEqual([]);
     expect(troubles).toEqual([]);
     release();
   });

@@ -247,7 +247,7 @@ describe("a beat", () => {
               heard.push(...results);
               if (results.some(({ token }) => token === short.lease.token)) gate.open();
             },
-            onTrouble: (error) => expect.unreachable(String(error)),
+            onMissed: (error) => expect.unreachable(String(error)),
           },
           lateSource(at === 0 ? [] : [long.lease], short.lease, at),
         );

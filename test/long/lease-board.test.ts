@@ -2,6 +2,7 @@
 // reads, also when there are more leases than places.
 import { afterAll, expect, test } from "vitest";
 import { BOARD_BYTES, readBoard, writeBoard } from "#src/worker/lease-board.js";
+import { makePulses } from "#src/shared/pulse.js";
 import { makeThreadBeater } from "#src/worker/thread-beater.js";
 import { makeHeldKind } from "../support/make.ts";
 import { useHoldfast } from "../support/open-test.ts";
@@ -87,7 +88,10 @@ test("more leases than places: the ones that found none are renewed as well", as
     onBeat(results) {
       if (results.some(({ token, state }) => token === real.token && state === "renewed")) renewed();
     },
+    onMissed: () => undefined,
     onTrouble: () => undefined,
+    pulses: makePulses(),
+    name: "test",
     // It never beats: whatever is renewed, is renewed from here.
     file: new URL("./children/thread-that-beats-nothing.mjs", import.meta.url),
     thread: { connection: { url: bench.url }, schema: "holdfast", kinds: [], hungHook: null },

@@ -3,6 +3,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { drain } from "#src/testing/drain.js";
 import { makeTally } from "#src/metrics/tally.js";
+import { latestVersion } from "#src/migrate/migrate.js";
+import { collect, ended, times } from "../support/events.ts";
 import { makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -58,6 +60,42 @@ describe.each(TIERS)("metrics (%s)", (tier) => {
       ["done", 1],
       ["retry", 1],
     ]);
+  });
+
+  test("beats are counted by what they found, errors of handlers by their class", async () => {
+    const { metrics } = bench.hf;
+    const before = await metrics.text();
+    for (const result of ["ok", "lost", "error"]) {
+      expect(value(before, `holdfast_lease_renewals_total{result="${result}"}`)).toBeDefined();
+    }
+    const kind = makeKind({
+      lease: "300ms",
+      attempts: 1,
+      async run() {
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        throw new TypeError("no");
+      },
+    });
+    const { events: beats } = collect(bench.hf, "lease.beat");
+    const { id } = await bench.hf.enqueue(kind, 1);
+    const worker = await bench.hf.work([kind]);
+    await times(bench.hf, "lease.beat", 1);
+    const during = await metrics.text();
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "dead" });
+    const after = await metrics.text();
+    const grown = (series: string): number => value(after, series)! - value(before, series)!;
+    expect(beats.length).toBeGreaterThan(1);
+    expect(grown(`holdfast_lease_renewals_total{result="ok"}`)).toBe(
+      beats.reduce((sum, beat) => sum + beat.renewed, 0),
+    );
+    expect(grown("holdfast_lease_renewal_seconds_count")).toBe(beats.length);
+    expect(value(after, `holdfast_handler_errors_total{queue="default",kind="${kind.kind}",error="TypeError"}`)).toBe(
+      1,
+    );
+    expect(value(after, "holdfast_schema_version")).toBe(latestVersion());
+    expect(value(during, "holdfast_leases")).toBe(1);
+    await worker.stop();
+    expect(value(await metrics.text(), "holdfast_leases")).toBe(0);
   });
 
   test("promtool finds nothing wrong with the text", async ({ skip }) => {

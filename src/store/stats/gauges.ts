@@ -2,12 +2,19 @@
 import { asMillis, sql, type Store } from "../sql.ts";
 
 const LEASES = sql`
-select coalesce(min(${asMillis("l.expires_at - :schema.clock()")} / l.lease_ms), 1)::float8 as ratio
+select coalesce(min(${asMillis("l.expires_at - :schema.clock()")} / l.lease_ms), 1)::float8 as "minRemainingRatio",
+  count(*)::integer as held
 from (select expires_at, lease_ms from :schema.leases order by expires_at limit 1000) l`;
 
-/** The least part of a lease that is left; 1 when there is none. */
-export async function leaseMinRemainingRatio(store: Store): Promise<number> {
-  return (await store.query<{ ratio: number }>(LEASES)).rows[0]!.ratio;
+export interface LeaseGauges {
+  /** Up to a thousand. */
+  held: number;
+  /** The least part of a lease that is left; 1 when there is none. */
+  minRemainingRatio: number;
+}
+
+export async function leaseGauges(store: Store): Promise<LeaseGauges> {
+  return (await store.query<LeaseGauges>(LEASES)).rows[0]!;
 }
 
 const WORKERS = sql`
