@@ -29,7 +29,7 @@ import { type HealthCheck, makeHealth } from "./health.ts";
 import { makeMetrics, type Metrics } from "./metrics.ts";
 import { makeQueues, type Queues } from "./queues.ts";
 import { makeStats, type Stats } from "./stats.ts";
-import { keepDeadOf, keepEndedOf, withDefaults } from "./retention.ts";
+import { keepDeadOf, keepEndedOf, makeInQueue, withDefaults } from "./retention.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 
 export interface Holdfast extends AsyncDisposable {
@@ -101,6 +101,8 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     working.delete(workerId);
   });
   const tally = makeTally();
+  const keepEnded = keepEndedOf(options);
+  const inQueue = makeInQueue(options);
   const working = new Map<string, { kinds: readonly AnyJobKind[]; concurrency: number }>();
   let shortestLeaseMs = Infinity;
   let closing: Promise<void> | undefined;
@@ -129,7 +131,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
   const jobs = makeJobs({
     store,
     wakeUps,
-    keepEnded: keepEndedOf(options),
+    keepEnded,
     onEnded(listener) {
       const stops = JOB_EVENTS.map((name) => events.on(name, (event) => listener(event.jobId)));
       return () => {
@@ -153,7 +155,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       seenForMs,
       liveWorkers: () => [...workers].map((worker) => worker.id),
       shortestLeaseMs: () => shortestLeaseMs,
-      keepEnded: keepEndedOf(options),
+      keepEnded,
       keepDead: keepDeadOf(options),
       purgeEvery: options.purgeEvery,
       tally,
@@ -266,6 +268,8 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
         occupancy,
         wakeUps,
         pulses,
+        keepEnded,
+        inQueue,
         tally,
         events,
         log: (run) => jobLog(options.log, run),

@@ -20,6 +20,20 @@ export function withDefaults(kind: AnyJobKind, options: Kept, queue = kind.queue
   return Object.create(kind, { keepDoneMs: { value: keepDoneMs }, leaseMs: { value: leaseMs } }) as AnyJobKind;
 }
 
+/** The same, remembered: it is asked for every job that is in another queue than its kind's. */
+export function makeInQueue(options: Kept): (kind: AnyJobKind, queue: string) => AnyJobKind {
+  const known = new WeakMap<AnyJobKind, Map<string, AnyJobKind>>();
+  return (kind, queue) => {
+    // Queues that nothing was said about are all alike.
+    const name = Object.hasOwn(options.queues, queue) ? queue : "";
+    let ofKind = known.get(kind);
+    if (!ofKind) known.set(kind, (ofKind = new Map()));
+    let made = ofKind.get(name);
+    if (!made) ofKind.set(name, (made = withDefaults(kind, options, name)));
+    return made;
+  };
+}
+
 export function keepEndedOf({ keepEndedMs, queues }: Kept): KeepEnded {
   const own = Object.entries(queues).flatMap(([queue, { keepEndedMs: ms }]) => (ms === undefined ? [] : [[queue, ms]]));
   return { ms: keepEndedMs, queues: Object.fromEntries(own) as Record<string, number | null> };

@@ -8,6 +8,7 @@ import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { openPostgres } from "../db/postgres.ts";
 import type { ErrorRecord } from "../job/outcome.ts";
 import { type ClaimedJob, claimedByToken } from "../store/jobs/claim.ts";
+import { keepEndedIn } from "../store/jobs/keep-ended.ts";
 import { settleRuns } from "../store/jobs/settle.ts";
 import { makeStore } from "../store/sql.ts";
 import { clockMs, startBeats } from "./beater.ts";
@@ -76,6 +77,7 @@ async function main(input: ThreadInput): Promise<void> {
         id: job.id,
         token,
         keepMs: null,
+        keepEndedMs: keepEndedIn(input.keepEnded, job.queue),
         outcome: "retry" as const,
         delayMs: delayOf(kind, job.attempt),
         error: hungError(kind),

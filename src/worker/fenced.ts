@@ -100,7 +100,16 @@ export async function completeIn(store: Store, run: Run, tx: Queryable, result: 
   const json = result === undefined ? undefined : toStorableJson(`The result of ${run.job.kind}`, result);
   const { keepDoneMs: keepMs } = run.kind;
   const { id, group_key: group } = run.job;
-  const ended = { id, token: run.token, result: json, keepMs, outcome: "done" as const, delayMs: 0, group };
+  const ended = {
+    id,
+    token: run.token,
+    result: json,
+    keepMs,
+    keepEndedMs: keepMs,
+    outcome: "done" as const,
+    delayMs: 0,
+    group,
+  };
   run.completedAs = await completeInside(store.on(tx), ended);
   if (!run.completedAs) throw leaseLost(run);
 }

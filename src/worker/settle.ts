@@ -10,6 +10,7 @@ import { toStorableJson } from "../job/storable.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
 import { isMissingPartition, makePartitions } from "../store/janitor/partitions.ts";
+import { type KeepEnded, keepEndedIn } from "../store/jobs/keep-ended.ts";
 import {
   type DoneRun,
   type EndedRun,
@@ -43,6 +44,8 @@ export interface Settler {
 export interface SettlerInput {
   store: Store;
   keeper: LeaseKeeper;
+  /** How long what ends cancelled stays. */
+  keepEnded: KeepEnded;
   onSettled(run: Run, outcome: Outcome, settled: Settled): void;
   onTrouble(error: unknown): void;
 }
@@ -62,7 +65,7 @@ const DONE: Settled = Object.freeze({ verdict: "done" });
 const LOST: Settled = Object.freeze({ verdict: "lost" });
 const ABANDONED: Settled = Object.freeze({ verdict: "abandoned" });
 
-export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInput): Settler {
+export function makeSettler({ store, keeper, keepEnded, onSettled, onTrouble }: SettlerInput): Settler {
   let giveUpAt = Infinity;
   // Not from the context of the handler that happened to end first.
   const outside = AsyncLocalStorage.snapshot();
@@ -151,7 +154,7 @@ export function makeSettler({ store, keeper, onSettled, onTrouble }: SettlerInpu
 
   function settleCarefully(run: Run): void {
     // The coalescer's run never rejects.
-    void careful.add(toEntry(run));
+    void careful.add(toEntry(run, keepEnded));
   }
 
   const careful = makeCoalescer<Entry, void>({
@@ -304,9 +307,10 @@ function toDoneRun(run: Run): DoneRun {
   return { id: run.job.id, token: run.token, result: run.result, keepMs: run.kind.keepDoneMs };
 }
 
-function toEntry(run: Run): Entry {
+function toEntry(run: Run, keepEnded: KeepEnded): Entry {
   const outcome = run.outcome!;
-  const base = { run, ...toDoneRun(run), group: run.job.group_key, delayMs: 0 };
+  const keepEndedMs = keepEndedIn(keepEnded, run.job.queue);
+  const base = { run, ...toDoneRun(run), keepEndedMs, group: run.job.group_key, delayMs: 0 };
   switch (outcome.type) {
     case "done":
       return { ...base, outcome: "done" };

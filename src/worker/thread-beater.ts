@@ -5,6 +5,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import type { BeatResult, LeaseId } from "../store/jobs/beat.ts";
+import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import { type Beater, type BeaterInput, clockMs, makeBeater } from "./beater.ts";
 import { BOARD_BYTES, writeBoard } from "./lease-board.ts";
 
@@ -19,6 +20,7 @@ export interface ThreadInput {
   connection: { url: string };
   schema: string;
   kinds: ThreadKind[];
+  keepEnded: KeepEnded;
   /** A module whose default export is called in the thread when the main thread hangs. */
   hungHook: string | null;
   /** Where the main thread writes its leases and its signs of life. */

@@ -18,6 +18,7 @@ import { within } from "../shared/sleep.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
 import { abandonLeases } from "../store/jobs/abandon.ts";
+import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
 import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
@@ -51,6 +52,10 @@ export interface WorkerInput {
   wakeUps: WakeUps;
   /** Where its loops are registered. */
   pulses: Pulses;
+  /** How long what ends cancelled stays. */
+  keepEnded: KeepEnded;
+  /** The kind as jobs of it are run that are in another queue than its own. */
+  inQueue(kind: AnyJobKind, queue: string): AnyJobKind;
   /** Counts what runs came to. */
   tally: Tally;
   events: Emitter<HoldfastEvents>;
@@ -114,7 +119,7 @@ export function makeWorker(input: WorkerInput): Worker {
       return makeThreadBeater({
         ...parts,
         onTrouble: trouble("heartbeat"),
-        thread: { connection, schema: store.schema, kinds: threadKinds, hungHook },
+        thread: { connection, schema: store.schema, kinds: threadKinds, keepEnded: input.keepEnded, hungHook },
       });
     },
   });
@@ -122,7 +127,7 @@ export function makeWorker(input: WorkerInput): Worker {
   let watchPulse: Pulse | undefined;
   let registrationPulse: Pulse | undefined;
   const paused = makePaused({ store, onResumed: () => loop.rewind(), onTrouble: trouble("paused queues") });
-  const settler = makeSettler({ store, keeper, onSettled, onTrouble: trouble("settle") });
+  const settler = makeSettler({ store, keeper, keepEnded: input.keepEnded, onSettled, onTrouble: trouble("settle") });
   const loop: ClaimLoop = makeClaimLoop({
     store,
     workerId: id,
@@ -158,9 +163,14 @@ export function makeWorker(input: WorkerInput): Worker {
 
   const tools = { store, log: input.log, progress: saveProgress };
 
+  function kindOf({ kind: name, queue }: ClaimedJob): AnyJobKind {
+    const kind = kinds.get(name)!;
+    return queue === kind.queue ? kind : input.inQueue(kind, queue);
+  }
+
   function startRuns(jobs: ClaimedJob[], { token, sentAt, alone, isLight }: Claim): void {
     const now = performance.now();
-    const started = jobs.map((job) => makeRun({ job, kind: kinds.get(job.kind)!, token, alone, now }));
+    const started = jobs.map((job) => makeRun({ job, kind: kindOf(job), token, alone, now }));
     keeper.hold(started, sentAt, isLight);
     const isHeard = events.has("job.claimed");
     for (const run of started) {

@@ -4,7 +4,9 @@ import { drain } from "#src/testing/drain.js";
 import { listLeaves, walkLeaf, knownDays } from "#src/store/janitor/history-leaves.js";
 import { countDepths, latestDepths } from "#src/store/stats/depths.js";
 import { runSeries } from "#src/store/stats/run-counts.js";
-import { makeKind, uniqueName } from "../support/make.ts";
+import { ended } from "../support/events.ts";
+import { makeHeldKind, makeKind, uniqueName } from "../support/make.ts";
+import { until } from "../long/scene.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 const failing = (options: object = {}) =>
@@ -56,6 +58,49 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     expect(left.map((job) => job?.state)).toEqual([undefined, "done", "done"]);
     const { runs } = await bench.hf.janitor.history({ chore: "purge-finished" });
     expect(runs.map(({ rows }) => rows)).toEqual([{ done: 1 }, { cancelled: 1 }]);
+  });
+
+  test("purge-finished: a job that was cancelled while it ran is kept like any other that was cancelled", async () => {
+    const held = makeHeldKind<null>({ queue: "brief" });
+    const worker = await bench.hf.work([held.kind]);
+    const { id } = await bench.hf.enqueue(held.kind, null);
+    await held.started();
+    await bench.hf.jobs.cancel(id);
+    held.release();
+    // It finished all the same: that is what counts.
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done" });
+    const stubborn = makeKind({
+      queue: "brief",
+      run: (job) =>
+        new Promise((_, reject) => job.signal.addEventListener("abort", () => reject(new Error("stopped")))),
+    });
+    const other = await bench.hf.work([stubborn]);
+    const asked = await bench.hf.enqueue(stubborn, null);
+    await until("it runs", async () => (await bench.hf.jobs.get(asked.id))?.state === "running");
+    await bench.hf.jobs.cancel(asked.id);
+    expect(await ended(bench.hf, asked.id)).toMatchObject({ state: "cancelled" });
+    await Promise.all([worker.stop(), other.stop()]);
+    await bench.hf.clock.advance("61s");
+    await run("purge-finished");
+    expect(await bench.hf.jobs.get(asked.id)).toBeUndefined();
+    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
+    await bench.hf.clock.advance("1h");
+    await run("purge-finished");
+  });
+
+  test("purge-finished: a job in another queue than its kind's is kept as that queue says", async () => {
+    const [plain, own] = [makeKind(), makeKind({ keepDone: "2h" })];
+    const { id } = await bench.hf.enqueue(plain, 1, { queue: "brief" });
+    const { id: itsOwn } = await bench.hf.enqueue(own, 1, { queue: "brief" });
+    await drain(bench.hf, [plain, own]);
+    await bench.hf.clock.advance("61m");
+    await run("purge-finished");
+    expect(await bench.hf.jobs.get(id)).toBeUndefined();
+    // What the kind says for itself wins.
+    expect(await bench.hf.jobs.get(itsOwn)).toMatchObject({ state: "done" });
+    await bench.hf.clock.advance("1h");
+    await run("purge-finished");
+    expect(await bench.hf.jobs.get(itsOwn)).toBeUndefined();
   });
 
   test("drop-days: a day with jobs that stay loses the others, a day after they were due; it is read once", async () => {

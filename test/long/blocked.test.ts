@@ -170,7 +170,13 @@ describe("the thread", () => {
       onTrouble: (error) => troubles.push(String(error)),
       pulses,
       name: "test",
-      thread: { connection: { url: bench.url }, schema: "holdfast", kinds: [], hungHook: null },
+      thread: {
+        connection: { url: bench.url },
+        schema: "holdfast",
+        kinds: [],
+        keepEnded: { ms: null, queues: {} },
+        hungHook: null,
+      },
       ...(file ? { file } : {}),
     });
     return {

@@ -94,7 +94,13 @@ test("more leases than places: the ones that found none are renewed as well", as
     name: "test",
     // It never beats: whatever is renewed, is renewed from here.
     file: new URL("./children/thread-that-beats-nothing.mjs", import.meta.url),
-    thread: { connection: { url: bench.url }, schema: "holdfast", kinds: [], hungHook: null },
+    thread: {
+      connection: { url: bench.url },
+      schema: "holdfast",
+      kinds: [],
+      keepEnded: { ms: null, queues: {} },
+      hungHook: null,
+    },
   });
   stop = () => beater.stop();
   // Only after its first sign are beats left to the thread.

@@ -92,6 +92,7 @@ export const ended = (run: HeldRun, outcome: EndedRun["outcome"], more: Partial<
   id: run.id,
   token: run.token,
   keepMs: 86_400_000,
+  keepEndedMs: 86_400_000,
   outcome,
   delayMs: 0,
   ...(outcome === "retry" || outcome === "dead" ? { error: { name: "Error", message: "as the test wants it" } } : {}),

@@ -76,7 +76,7 @@ test("a cancel that waited for a claim reaches the lease of that claim", async (
   const beat = await beatIfHeld(arena.store, [{ token: by.token, leaseMs: LEASE_MS }], [], 5_000);
   expect(beat).toMatchObject([{ state: "renewed", cancel_ids: [id] }]);
   await settleRuns(arena.store, [
-    { ...done({ id: id!, token: by.token }), outcome: "cancelled", delayMs: 0, group: null },
+    { ...done({ id: id!, token: by.token }), keepEndedMs: DAY_MS, outcome: "cancelled", delayMs: 0, group: null },
   ]);
 });
 

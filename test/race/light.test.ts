@@ -262,6 +262,7 @@ test("nothing but plain success is accepted of a light claim before it is marked
   const run = { id: id!, token: by.token, keepMs: DAY_MS };
   const failed = {
     ...run,
+    keepEndedMs: DAY_MS,
     outcome: "retry" as const,
     delayMs: 0,
     group: null,

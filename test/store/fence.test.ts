@@ -45,6 +45,7 @@ describe.each(TIERS)("a run that lost its lease, %s", (tier) => {
       id,
       token: lost,
       keepMs: null,
+      keepEndedMs: null,
       outcome,
       delayMs: 0,
       error: { name: "E", message: "m" },
@@ -113,7 +114,7 @@ describe.each(TIERS)("a run that lost its lease, %s", (tier) => {
     const group = `fence ${tier}`;
     const { id, lost, held } = await takenOver(bench, { group });
     const next = await bench.hf.enqueue(makeKind(), 2, { group });
-    const ended = { id, token: lost, keepMs: null, outcome: "done" as const, delayMs: 0, group };
+    const ended = { id, token: lost, keepMs: null, keepEndedMs: null, outcome: "done" as const, delayMs: 0, group };
     expect(await settleRuns(bench.store, [ended])).toEqual([]);
     expect(await rowOf(bench, next.id)).toMatchObject({ hold: 1 });
     expect(await settleRuns(bench.store, [{ ...ended, token: held }])).toMatchObject([{ id, heir: next.id }]);

@@ -283,6 +283,7 @@ const VERBS: Verb[] = [
         id,
         token,
         keepMs: null,
+        keepEndedMs: null,
         outcome: outcomes[n % outcomes.length]!,
         delayMs: 1_000,
         error: { name: "Error", message: "no" },

@@ -6,6 +6,11 @@ export interface KeepEnded {
   queues: Readonly<Record<string, number | null>>;
 }
 
+/** Milliseconds, or null for ever. */
+export function keepEndedIn({ ms, queues }: KeepEnded, queue: string): number | null {
+  return Object.hasOwn(queues, queue) ? queues[queue]! : ms;
+}
+
 /** As a parameter for the statements. */
 export function keepEndedJson(keep: number | null | KeepEnded): string {
   return JSON.stringify(typeof keep === "object" && keep !== null ? keep : { ms: keep, queues: {} });

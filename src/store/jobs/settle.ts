@@ -17,6 +17,8 @@ export interface DoneRun {
 }
 
 export interface EndedRun extends DoneRun {
+  /** Instead of `keepMs`, if it ends cancelled. */
+  keepEndedMs: number | null;
   outcome: "done" | "retry" | "dead" | "snooze" | "release" | "cancelled";
   delayMs: number;
   error?: ErrorRecord | undefined;
@@ -169,27 +171,28 @@ const SETTLE_RUNS = routine({
   gives: `id uuid, token bigint, verdict text, "runAt" timestamptz, heir uuid`,
   body: `with s as materialized (
   select * from jsonb_to_recordset($1::jsonb) as s (
-    id uuid, token bigint, outcome text, delay_ms bigint, error jsonb, result jsonb, keep_ms bigint)
+    id uuid, token bigint, outcome text, delay_ms bigint, error jsonb, result jsonb, keep_ms bigint,
+    keep_ended_ms bigint)
 ),
 mine as materialized (
-  select j.*, s.outcome, s.delay_ms, s.error, s.result, s.keep_ms
+  select j.*, s.outcome, s.delay_ms, s.error, s.result, s.keep_ms as keep_done_ms, s.keep_ended_ms
   from s join :schema.jobs j on j.id = s.id
   where j.token = s.token and j.state = 'running'
   order by j.id for update of j skip locked
 ),
 decided as materialized (
-  select m.*,
+  select m.*, v.verdict, case v.verdict when 'cancelled' then m.keep_ended_ms else m.keep_done_ms end as keep_ms,
+    m.outcome in ('retry', 'dead') as charged
+  from mine m cross join lateral (select
     case
-      when rerun is not null and outcome <> 'release' then 'again'
-      when outcome = 'done' then 'done'
-      when outcome = 'cancelled' then 'cancelled'
-      when cancel_requested_at is not null and rerun is null then 'cancelled'
-      when outcome = 'dead' then 'dead'
-      when outcome = 'retry' and attempt >= max_attempts then 'dead'
-      else outcome
-    end as verdict,
-    outcome in ('retry', 'dead') as charged
-  from mine m
+      when m.rerun is not null and m.outcome <> 'release' then 'again'
+      when m.outcome = 'done' then 'done'
+      when m.outcome = 'cancelled' then 'cancelled'
+      when m.cancel_requested_at is not null and m.rerun is null then 'cancelled'
+      when m.outcome = 'dead' then 'dead'
+      when m.outcome = 'retry' and m.attempt >= m.max_attempts then 'dead'
+      else m.outcome
+    end as verdict) v
 ),
 back as (
   update :schema.jobs j set
@@ -240,7 +243,8 @@ function doneJson(run: DoneRun): string {
 
 function endedJson(run: EndedRun): string {
   const error = run.error === undefined ? "" : `,"error":${JSON.stringify(run.error)}`;
-  return `${doneJson(run).slice(0, -1)},"outcome":"${run.outcome}","delay_ms":${Math.round(run.delayMs)}${error}}`;
+  const keep = run.keepEndedMs === null ? "" : `,"keep_ended_ms":${run.keepEndedMs}`;
+  return `${doneJson(run).slice(0, -1)},"outcome":"${run.outcome}","delay_ms":${Math.round(run.delayMs)}${error}${keep}}`;
 }
 
 /** The ids that are done now. `finished` are leases whose last job this settles. */
