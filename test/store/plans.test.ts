@@ -2,7 +2,6 @@
 // plan was made and never was analysed, and with a million finished and a hundred thousand waiting rows; with 1, 20 and
 // 200 kinds. The plans are those that really ran, also inside the routines: auto_explain hands them over as notices.
 import { randomUUID } from "node:crypto";
-import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endSetApart, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { beatIfHeld } from "#src/store/jobs/beat.js";
@@ -18,6 +17,7 @@ import { retryIfDead } from "#src/store/jobs/retry.js";
 import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
 import type { Store } from "#src/store/sql.js";
 import { randomToken, uuidv7 } from "#src/shared/uuid.js";
+import { Session } from "../support/explain.ts";
 import { useHoldfast } from "../support/open-test.ts";
 import { purgeEarly, purgeKeys } from "../support/purge.ts";
 
@@ -32,91 +32,6 @@ const KINDS = { 1: ["one"], 20: names("twenty", 20), 200: names("many", 200) } a
 
 function names(stem: string, count: number): string[] {
   return Array.from({ length: count }, (_, n) => `${stem}.${n}`);
-}
-
-interface PlanNode {
-  "Node Type": string;
-  "Relation Name"?: string;
-  "Actual Rows"?: number;
-  "Actual Loops"?: number;
-  "Rows Removed by Filter"?: number;
-  "Rows Removed by Index Recheck"?: number;
-  Plans?: PlanNode[];
-}
-
-interface Explained {
-  /** Sequential scans of watched tables that read anything, each with how many rows. */
-  seqScans: string[];
-  /** Rows read from watched tables, those that were thrown away included. */
-  visited: number;
-  detail: string;
-}
-
-/** One connection whose statements are explained. Plans that routines make on it stay in its cache. */
-class Session {
-  readonly client: Client;
-  readonly store: Store;
-  #plans: PlanNode[] = [];
-
-  private constructor(url: string, store: Store) {
-    this.client = new Client({ connectionString: url });
-    this.client.on("notice", ({ message }) => this.#hear(message ?? ""));
-    this.store = store.on({
-      query: async <Row>(text: string, values: readonly unknown[] = []) => {
-        const { rows, rowCount } = await this.client.query({ text, values: [...values] });
-        return { rows: rows as Row[], rowCount: rowCount ?? 0 };
-      },
-    });
-  }
-
-  static async open(url: string, store: Store): Promise<Session> {
-    const session = new Session(url, store);
-    await session.client.connect();
-    await session.client.query(`
-      load 'auto_explain';
-      set auto_explain.log_min_duration = 0;
-      set auto_explain.log_nested_statements = on;
-      set auto_explain.log_analyze = on;
-      set auto_explain.log_timing = off;
-      set auto_explain.log_format = 'json';
-      set auto_explain.log_level = 'notice';
-      set client_min_messages = 'notice'`);
-    return session;
-  }
-
-  #hear(message: string): void {
-    const json = message.slice(message.indexOf("{"));
-    if (!message.includes("plan:")) return;
-    this.#plans.push((JSON.parse(json) as { Plan: PlanNode }).Plan);
-  }
-
-  /** Runs it, tells what was read, and undoes it. */
-  async explain(work: (store: Store) => Promise<unknown>): Promise<Explained> {
-    await this.client.query("begin");
-    this.#plans = [];
-    try {
-      await work(this.store);
-      const nodes = this.#plans.flatMap(flatten).filter((node) => WATCHED.test(node["Relation Name"] ?? ""));
-      const lines = nodes.map((node) => `${node["Node Type"]} on ${node["Relation Name"]}: ${rowsOf(node)}`);
-      return {
-        seqScans: lines.filter((line) => /^Seq Scan.*: [1-9]/.test(line)),
-        visited: nodes.reduce((sum, node) => sum + rowsOf(node), 0),
-        detail: lines.join("; "),
-      };
-    } finally {
-      await this.client.query("rollback");
-    }
-  }
-}
-
-const flatten = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flatten)];
-
-function rowsOf(node: PlanNode): number {
-  // What an update, delete or insert did is counted where its rows were found.
-  if (node["Node Type"] === "ModifyTable") return 0;
-  const perLoop =
-    (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
-  return Math.ceil(perLoop * (node["Actual Loops"] ?? 1));
 }
 
 const holder = (kinds: readonly string[]) => ({
@@ -381,7 +296,7 @@ describe("plans", () => {
   let early: Session;
 
   async function openSession(): Promise<Session> {
-    const session = await Session.open(bench.url, bench.store);
+    const session = await Session.open(bench.url, bench.store, WATCHED);
     sessions.push(session);
     return session;
   }

@@ -1,5 +1,5 @@
 // What the janitor did: one row for each run that did something or failed.
-import { sql, type Store } from "../sql.ts";
+import { routine, sql, type Store } from "../sql.ts";
 
 const RECORD = sql`
 insert into :schema.chore_runs (chore, started_at, took_ms, rows, error, run_by)
@@ -11,10 +11,15 @@ from :schema.chore_runs
 where ($1::text is null or chore = $1) and ($2::bigint is null or id < $2::bigint)
 order by id desc limit $3`;
 
-const TRIM = sql`
-delete from :schema.chore_runs where id = any(array(
-  select id from :schema.chore_runs where started_at < :schema.clock() - $2::bigint * interval '1 millisecond'
-  order by id limit $1))`;
+/** Runs are in the order of time: those to go are the first by id. */
+const TRIM = routine({
+  name: "trim_chore_runs",
+  takes: ["integer", "bigint"],
+  gives: "count",
+  body: `delete from :schema.chore_runs where id = any(array(
+  select old.id from (select id, started_at from :schema.chore_runs order by id limit $1) old
+  where old.started_at < :schema.clock() - $2 * interval '1 millisecond'))`,
+});
 
 export interface ChoreRun {
   id: string;
@@ -47,5 +52,5 @@ export async function listRuns(store: Store, { chore, before, limit }: RunFilter
 }
 
 export async function trimRuns(store: Store, limit: number, olderThanMs: number): Promise<number> {
-  return (await store.query(TRIM, [limit, olderThanMs])).rowCount;
+  return Number((await store.query<{ count: string }>(TRIM, [limit, olderThanMs])).rows[0]!.count);
 }

@@ -53,11 +53,15 @@ const DEAD_DUE = `
     select j.id, j.queue, j.created_at from :schema.jobs j where j.hold = 3 and j.id > $2 order by j.id limit $1
   ) j
   join jsonb_to_recordset($3::text::jsonb) as q (queue text, keep_ms bigint) on q.queue = j.queue
-  where coalesce((select max(a.failed_at) from :schema.attempts a where a.job_id = j.id), j.created_at)
+  where coalesce((select a.failed_at from :schema.attempts a where a.job_id = j.id order by a.claim_count desc limit 1),
+      j.created_at)
     < :schema.clock() - q.keep_ms * interval '1 millisecond'`;
 
-const PURGE_DEAD = sql`
-with page as materialized (
+const PURGE_DEAD = routine({
+  name: "purge_dead",
+  takes: ["integer", "uuid", "text"],
+  gives: "purged bigint, seen bigint, reached uuid",
+  body: `with page as materialized (
   select j.id from :schema.jobs j where j.hold = 3 and j.id > $2 order by j.id limit $1
 ),
 gone as (
@@ -66,8 +70,8 @@ gone as (
     order by x.id for update of x skip locked)) and j.state = 'dead'
   returning 1
 )
-select (select count(*)::integer from gone) as purged, (select count(*)::integer from page) as seen,
-  (select id from page order by id desc limit 1) as reached`;
+select (select count(*) from gone), (select count(*) from page), (select id from page order by id desc limit 1)`,
+});
 
 export interface KeepDead {
   queue: string;
@@ -82,13 +86,13 @@ export async function purgeDead(
   from: string,
 ): Promise<{ purged: number; reached: string; more: boolean }> {
   const rules = JSON.stringify(keep.map(({ queue, keepMs }) => ({ queue, keep_ms: keepMs })));
-  const { rows } = await store.query<{ purged: number; seen: number; reached: string | null }>(PURGE_DEAD, [
+  const { rows } = await store.query<{ purged: string; seen: string; reached: string | null }>(PURGE_DEAD, [
     limit,
     from,
     rules,
   ]);
   const { purged, seen, reached } = rows[0]!;
-  return { purged, reached: reached ?? from, more: seen >= limit };
+  return { purged: Number(purged), reached: reached ?? from, more: Number(seen) >= limit };
 }
 
 const COUNT_DEAD = sql`select count(*)::integer as count from (${DEAD_DUE}) found`;

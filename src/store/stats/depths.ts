@@ -2,7 +2,7 @@
 // count. A large table is not counted either: a fixed part of it is, and the rest is estimated from that.
 import { quoteSchema } from "../../shared/quote-schema.ts";
 import { LIGHT_IDS } from "../jobs/mark.ts";
-import { sql, type Store } from "../sql.ts";
+import { routine, sql, type Store } from "../sql.ts";
 
 export interface Depth {
   queue: string;
@@ -125,14 +125,16 @@ export function nothing(queue: string): Depth {
   };
 }
 
-// The newest row of each queue, one index probe for each.
-const LATEST = sql`
-with recursive known as (
+/** The queues there are figures of, one index probe for each. */
+const KNOWN = `with recursive known as (
   (select queue from :schema.queue_depths order by queue limit 1)
   union all
   select (select d.queue from :schema.queue_depths d where d.queue > k.queue order by d.queue limit 1)
   from known k where k.queue is not null
-)
+)`;
+
+const LATEST = sql`
+${KNOWN}
 select l.queue, l.ready, l.scheduled, l.retrying, l.running, l.dead, l.paused, l.oldest_ready_at as "oldestReadyAt",
   l.estimated, l.taken_at as "takenAt"
 from known k cross join lateral (
@@ -163,17 +165,29 @@ export async function writeDepths(store: Store, depths: readonly Depth[]): Promi
   if (depths.length > 0) await store.query(WRITE, [JSON.stringify(depths)]);
 }
 
-const TRIM = sql`
+const TRIM = routine({
+  name: "trim_depths",
+  takes: ["integer"],
+  gives: "count",
+  body: `${KNOWN}
 delete from :schema.queue_depths where ctid = any(array(
-  select ctid from :schema.queue_depths where minute < :schema.clock() - interval '48 hours' limit $1))`;
+  select old.ctid from known k cross join lateral (
+    select d.ctid from :schema.queue_depths d where d.queue = k.queue and d.minute < :schema.clock() - interval '48 hours'
+    order by d.minute limit $1
+  ) old limit $1))`,
+});
 
 export async function trimDepths(store: Store, limit: number): Promise<number> {
-  return (await store.query(TRIM, [limit])).rowCount;
+  return Number((await store.query<{ count: string }>(TRIM, [limit])).rows[0]!.count);
 }
 
 const SERIES = sql`
-select queue, minute as at, ready, scheduled, retrying, running, dead, paused from :schema.queue_depths
-where minute >= $1 and minute < $2 and ($3::text is null or queue = $3) order by minute, queue limit $4`;
+${KNOWN}
+select d.* from known k cross join lateral (
+  select queue, minute as at, ready, scheduled, retrying, running, dead, paused from :schema.queue_depths
+  where queue = k.queue and minute >= $1 and minute < $2
+) d
+where $3::text is null or k.queue = $3 order by d.at, d.queue limit $4`;
 
 export interface DepthPoint extends Omit<Depth, "oldestReadyAt" | "estimated"> {
   at: Date;

@@ -1,5 +1,5 @@
 // What runs came to, by minute and by hour: the source of every chart. Each process adds what it counted itself.
-import { sql, type Store } from "../sql.ts";
+import { routine, sql, type Store } from "../sql.ts";
 import type { SeriesInput } from "./depths.ts";
 
 export interface RunCount {
@@ -26,8 +26,11 @@ export async function addRunCounts(store: Store, counts: readonly RunCount[]): P
 }
 
 // Hours that are over; again for some hours back, because a process may have added late.
-const ROLL_UP = sql`
-insert into :schema.run_counts (width, at, queue, kind, outcome, runs, wait_ms, run_ms)
+const ROLL_UP = routine({
+  name: "roll_up_hours",
+  takes: [],
+  gives: "count",
+  body: `insert into :schema.run_counts (width, at, queue, kind, outcome, runs, wait_ms, run_ms)
 select 3600, date_trunc('hour', at, 'UTC'), queue, kind, outcome, sum(runs), sum(wait_ms), sum(run_ms)
 from :schema.run_counts
 where width = 60 and at >= date_trunc('hour', :schema.clock(), 'UTC') - interval '6 hours'
@@ -35,20 +38,27 @@ where width = 60 and at >= date_trunc('hour', :schema.clock(), 'UTC') - interval
 group by 2, queue, kind, outcome order by 2, queue, kind, outcome
 on conflict (width, at, queue, kind, outcome) do update set runs = excluded.runs, wait_ms = excluded.wait_ms,
   run_ms = excluded.run_ms
-where run_counts.runs <> excluded.runs`;
+where run_counts.runs <> excluded.runs`,
+});
 
 export async function rollUpHours(store: Store): Promise<number> {
-  return (await store.query(ROLL_UP)).rowCount;
+  return Number((await store.query<{ count: string }>(ROLL_UP)).rows[0]!.count);
 }
 
-const TRIM = sql`
-delete from :schema.run_counts where ctid = any(array(
-  select ctid from :schema.run_counts
-  where (width = 60 and at < :schema.clock() - interval '48 hours')
-    or (width = 3600 and at < :schema.clock() - interval '90 days') limit $1))`;
+/** Minutes for two days, hours for 90. */
+const TRIM = routine({
+  name: "trim_run_counts",
+  takes: ["integer"],
+  gives: "count",
+  body: `delete from :schema.run_counts where ctid = any(array(
+  select old.ctid from (values (60, interval '48 hours'), (3600, interval '90 days')) as w (width, keep)
+  cross join lateral (
+    select r.ctid from :schema.run_counts r where r.width = w.width and r.at < :schema.clock() - w.keep order by r.at limit $1
+  ) old limit $1))`,
+});
 
 export async function trimRunCounts(store: Store, limit: number): Promise<number> {
-  return (await store.query(TRIM, [limit])).rowCount;
+  return Number((await store.query<{ count: string }>(TRIM, [limit])).rows[0]!.count);
 }
 
 const SERIES = sql`

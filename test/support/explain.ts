@@ -1,0 +1,91 @@
+// The plans that really ran, also inside routines: auto_explain hands them over as notices.
+import { Client } from "pg";
+import type { Store } from "#src/store/sql.js";
+
+interface PlanNode {
+  "Node Type": string;
+  "Relation Name"?: string;
+  "Actual Rows"?: number;
+  "Actual Loops"?: number;
+  "Rows Removed by Filter"?: number;
+  "Rows Removed by Index Recheck"?: number;
+  Plans?: PlanNode[];
+}
+
+export interface Explained {
+  /** Sequential scans of watched tables that read anything, each with how many rows. */
+  seqScans: string[];
+  /** Rows read from watched tables, those that were thrown away included. */
+  visited: number;
+  detail: string;
+}
+
+/** One connection whose statements are explained. Plans that routines make on it stay in its cache. */
+export class Session {
+  readonly client: Client;
+  readonly store: Store;
+  readonly #watched: RegExp;
+  #plans: PlanNode[] = [];
+
+  private constructor(url: string, store: Store, watched: RegExp) {
+    this.#watched = watched;
+    this.client = new Client({ connectionString: url });
+    this.client.on("notice", ({ message }) => this.#hear(message ?? ""));
+    this.store = store.on({
+      query: async <Row>(text: string, values: readonly unknown[] = []) => {
+        const { rows, rowCount } = await this.client.query({ text, values: [...values] });
+        return { rows: rows as Row[], rowCount: rowCount ?? 0 };
+      },
+    });
+  }
+
+  /** `watched`: the tables that nothing may walk through. */
+  static async open(url: string, store: Store, watched: RegExp): Promise<Session> {
+    const session = new Session(url, store, watched);
+    await session.client.connect();
+    await session.client.query(`
+      load 'auto_explain';
+      set auto_explain.log_min_duration = 0;
+      set auto_explain.log_nested_statements = on;
+      set auto_explain.log_analyze = on;
+      set auto_explain.log_timing = off;
+      set auto_explain.log_format = 'json';
+      set auto_explain.log_level = 'notice';
+      set client_min_messages = 'notice'`);
+    return session;
+  }
+
+  #hear(message: string): void {
+    const json = message.slice(message.indexOf("{"));
+    if (!message.includes("plan:")) return;
+    this.#plans.push((JSON.parse(json) as { Plan: PlanNode }).Plan);
+  }
+
+  /** Runs it, tells what was read, and undoes it. */
+  async explain(work: (store: Store) => Promise<unknown>): Promise<Explained> {
+    await this.client.query("begin");
+    this.#plans = [];
+    try {
+      await work(this.store);
+      const nodes = this.#plans.flatMap(flatten).filter((node) => this.#watched.test(node["Relation Name"] ?? ""));
+      const lines = nodes.map((node) => `${node["Node Type"]} on ${node["Relation Name"]}: ${rowsOf(node)}`);
+      return {
+        seqScans: lines.filter((line) => /^Seq Scan.*: [1-9]/.test(line)),
+        visited: nodes.reduce((sum, node) => sum + rowsOf(node), 0),
+        detail: lines.join("; "),
+      };
+    } finally {
+      await this.client.query("rollback");
+    }
+  }
+}
+
+const flatten = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flatten)];
+
+function rowsOf(node: PlanNode): number {
+  // What an update, delete or insert did is counted where its rows were found.
+  if (node["Node Type"] === "ModifyTable") return 0;
+  const perLoop =
+    (node["Actual Rows"] ?? 0) + (node["Rows Removed by Filter"] ?? 0) + (node["Rows Removed by Index Recheck"] ?? 0);
+  return Math.ceil(perLoop * (node["Actual Loops"] ?? 1));
+}
