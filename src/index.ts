@@ -19,6 +19,15 @@ export type { Holdfast } from "./client/client.ts";
 export type { Audit, AuditPage } from "./client/audit.ts";
 export type { AuditEntry } from "./store/audit/list.ts";
 export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
+export type {
+  AddOptions,
+  Batches,
+  BatchListOptions,
+  ControlOptions,
+  CreatedBatchAnswer,
+  ItemListOptions,
+} from "./batches/batches.ts";
+export type { CreateBatchOptions } from "./batches/create-options.ts";
 export type { Content, ContentStream, Json } from "./inbox/content.ts";
 export type { Inbox, Inboxes, InboxStats, ParcelListOptions, ParcelPage } from "./inbox/inbox.ts";
 export type { OpenedContent, Range } from "./inbox/open-content.ts";
@@ -41,6 +50,9 @@ export type { QueueInfo, Queues } from "./client/queues.ts";
 export type { Stats, StatsOptions } from "./client/stats.ts";
 export { fromDrizzle } from "./db/caller-transaction.ts";
 export type { Transaction } from "./job/caller-transaction.ts";
+export type { Batch, BatchItem, BatchState, ItemState, OutcomeRule } from "./job/batch.ts";
+export { defineBatch, type AnyBatchKind, type BatchKind, type BatchOptions } from "./job/define-batch.ts";
+export type { ItemContext, ItemEnd } from "./job/item.ts";
 export { defineJob, type AnyJobKind, type JobKind, type JobOptions } from "./job/define-job.ts";
 export { JobAborted, type AbortCause, type JobContext, type JobLog } from "./job/handler.ts";
 export { defineChore, type Chore, type ChoreContext, type ChoreOptions } from "./job/define-chore.ts";
@@ -57,6 +69,7 @@ export type { Logger, OpenOptions, WorkOptions } from "./options.ts";
 export type { Duration } from "./shared/duration.ts";
 export type { Caller } from "./shared/caller.ts";
 export type { Role } from "./shared/roles.ts";
+export type { ErrorGroup } from "./store/batches/errors.ts";
 export type { AccessToken } from "./store/tokens/rows.ts";
 export type { Lease, WorkerInfo, WorkerList } from "./store/workers/list.ts";
 export type { Worker } from "./worker/worker.ts";

@@ -1,11 +1,16 @@
 // The client: what open() gives. It only delegates; the work is done in the rooms below.
 import { JOB_EVENTS } from "../metrics/job-ended.ts";
+import { type Batches, makeBatches } from "../batches/batches.ts";
+import { makeHandBack } from "../batches/hand-back.ts";
+import { makeRunnable } from "../batches/run-item.ts";
+import { makeStarted } from "../batches/started.ts";
 import type { Db } from "../db/db.ts";
 import { Closed, KindUnknown, OptionInvalid } from "../errors.ts";
 import { makeInboxChore } from "../inbox/chore.ts";
 import { type Inbox, type Inboxes, makeInboxRoom } from "../inbox/inbox.ts";
 import { makeOwnChores } from "../janitor/chores/chores.ts";
 import { type Janitor, makeJanitor } from "../janitor/janitor.ts";
+import { isBatchKind } from "../job/define-batch.ts";
 import type { AnyJobKind, JobKind } from "../job/define-job.ts";
 import { kindWarnings } from "../job/warnings.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
@@ -14,7 +19,9 @@ import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../o
 import type { Emitter, Listener } from "../shared/emitter.ts";
 import type { Pulses } from "../shared/pulse.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
+import type { Advanced } from "../store/batches/advance.ts";
 import type { Store } from "../store/sql.ts";
+import { tellAdvanced } from "../worker/batch-advanced.ts";
 import type { WakeUp } from "../worker/claim-loop.ts";
 import { makeOccupancy } from "../worker/occupancy.ts";
 import { makeWakeUps } from "../worker/wake-ups.ts";
@@ -49,6 +56,8 @@ export interface Holdfast extends AsyncDisposable {
   /** Starts a worker for these kinds. Stopping it is graceful; closing the client stops it too. */
   work(kinds: readonly AnyJobKind[], options?: WorkOptions): Promise<Worker>;
   readonly jobs: Jobs;
+  /** Bulk work: items that are counted, paused, cancelled, retried and handed back. */
+  readonly batches: Batches;
   /**
    * Keeps the house: at work from the first `work()` on, or from `janitor.start()` in a process that has no worker.
    * Closing the client stops it.
@@ -132,6 +141,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     store,
     wakeUps,
     keepEnded,
+    onAdvanced: (batchId, advanced) => tellAdvanced({ wakeUps, events }, batchId, advanced),
     onEnded(listener) {
       const stops = JOB_EVENTS.map((name) => events.on(name, (event) => listener(event.jobId)));
       return () => {
@@ -139,6 +149,20 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       };
     },
   });
+
+  const onAdvanced = (batchId: string, advanced: Advanced): void =>
+    tellAdvanced({ wakeUps, events }, batchId, advanced);
+  const batches = makeBatches({
+    store,
+    onAdvanced,
+    onCreated: ({ id: batchId, kind, owner, total }) => events.emit("batch.created", { batchId, kind, owner, total }),
+    onCancelled: (jobIds) => wakeUps.send({ cancelIds: jobIds }),
+    onNews: (listener) => events.on("batch.finished", ({ batchId }) => listener(batchId)),
+  });
+  const itemTools = {
+    handBack: makeHandBack({ store, inbox: inboxRoom.inbox, onPut: () => inboxRoom.wakeAll() }),
+    started: makeStarted(store, trouble("batches")),
+  };
 
   const assertOpen = (): void => {
     if (closing) throw new Closed("This Holdfast client is closed.", "Open a new one.");
@@ -159,6 +183,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       keepDead: keepDeadOf(options),
       purgeEvery: options.purgeEvery,
       tally,
+      onAdvanced,
       onLetIn: () => wakeUps.send({}),
       onRecovered: (kinds) => {
         for (const kind of kinds) wakeUps.send({ kind });
@@ -218,6 +243,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     tier: db.tier,
     schema: options.schema,
     jobs,
+    batches,
     janitor,
     queues,
     stats: makeStats(store),
@@ -237,11 +263,13 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     async enqueue(kind, payload, enqueueOptions = {}) {
       assertOpen();
       assertKind(kind);
+      assertNoBatch(kind);
       return await enqueuer.enqueue(kind, payload, enqueueOptions);
     },
     async enqueueMany(kind, rows, { tx } = {}) {
       assertOpen();
       assertKind(kind);
+      assertNoBatch(kind);
       return await enqueuer.enqueueMany(kind, rows, tx);
     },
     async work(kinds, workOptions = {}) {
@@ -254,7 +282,9 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       if (twice !== undefined) {
         throw new OptionInvalid(`work() got the kind "${twice}" twice.`, "Give each kind once.");
       }
-      const asRun = kinds.map((kind) => withDefaults(kind, options));
+      const asRun = kinds.map((kind) =>
+        withDefaults(isBatchKind(kind) ? makeRunnable(kind, itemTools) : kind, options),
+      );
       shortestLeaseMs = Math.min(shortestLeaseMs, ...asRun.map((kind) => kind.leaseMs));
       for (const { code, message } of kindWarnings(asRun)) options.log.warn(message, { code });
       await janitor.start();
@@ -315,6 +345,11 @@ function assertKind(kind: AnyJobKind): void {
     `${typeof kind === "string" ? `"${String(kind)}"` : "What was given"} is not a job kind.`,
     "Hand over what defineJob() returned.",
   );
+}
+
+function assertNoBatch(kind: AnyJobKind): void {
+  if (!isBatchKind(kind)) return;
+  throw new KindUnknown(`"${kind.kind}" is a batch kind.`, "Make a batch of it: hf.batches.create(kind, items).");
 }
 
 function jobLog(log: ResolvedOptions["log"], run: object): ResolvedOptions["log"] {

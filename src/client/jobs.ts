@@ -6,6 +6,8 @@ import { isFinal, JOB_STATES, type JobState } from "../job/states.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { makeAlarm, sleep } from "../shared/sleep.ts";
 import { isUuid } from "../shared/uuid.ts";
+import type { Advanced } from "../store/batches/advance.ts";
+import { cancelWaitingItems } from "../store/batches/end-items.ts";
 import { cancelIfOpen } from "../store/jobs/cancel.ts";
 import { discardIfDead } from "../store/jobs/discard.ts";
 import { listJobs } from "../store/jobs/list.ts";
@@ -43,6 +45,8 @@ export interface JobsInput {
   store: Store;
   wakeUps: WakeUps;
   keepEnded: KeepEnded;
+  /** The batch of an item that ended moved on. */
+  onAdvanced(batchId: string, advanced: Advanced): void;
   /** Calls back when a job of this process ended. */
   onEnded(listener: (jobId: string) => void): () => void;
 }
@@ -50,7 +54,7 @@ export interface JobsInput {
 const MAX_PAGE = 500;
 const MAX_TRIES = 10;
 
-export function makeJobs({ store, wakeUps, keepEnded, onEnded }: JobsInput): Jobs {
+export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: JobsInput): Jobs {
   const found = async (id: string): Promise<Job> => {
     const job = await readJob(store, checkId(id));
     if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
@@ -58,6 +62,13 @@ export function makeJobs({ store, wakeUps, keepEnded, onEnded }: JobsInput): Job
   };
   const conflict = (job: Job, verb: string, hint: string): StateConflict =>
     new StateConflict(`Job ${job.id} is ${job.state} and cannot be ${verb}.`, hint);
+
+  /** An item of a batch ends as such: its slot goes to the next in the same commit. */
+  async function cancelItem(id: string): Promise<boolean> {
+    const [ended] = await patiently(() => cancelWaitingItems(store, [id]));
+    if (ended?.advanced) onAdvanced(ended.batchId, ended.advanced);
+    return ended !== undefined && ended.items.length > 0;
+  }
 
   return {
     get: (id) => readJob(store, checkId(id)),
@@ -81,6 +92,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onEnded }: JobsInput): Job
     },
     async cancel(id) {
       const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEnded));
+      if (!cancelled && (await cancelItem(id))) return "cancelled";
       if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
       if (cancelled.heir) wakeUps.send({ ids: [cancelled.heir] });

@@ -41,7 +41,16 @@ export interface JobKind<Payload = unknown, Input = Payload, Result = unknown> {
   readonly unset: readonly ("keepDone" | "lease")[];
   readonly retryPolicy: RetryPolicy;
   readonly schema: StandardSchemaV1<Input, Payload> | undefined;
+  /** Its jobs are items of batches, and end as such; defineBatch() makes these. */
+  readonly batch?: ItemPlan;
   run(job: JobContext<Payload>): Promise<Result> | Result;
+}
+
+/** What a worker has to know about items. */
+export interface ItemPlan {
+  readonly labels: readonly string[];
+  /** The outcome of a plain return. */
+  readonly first: string;
 }
 
 /** Any kind, whatever its payload: for lists of kinds. */

@@ -51,6 +51,19 @@ export interface HoldfastEvents {
   "parcel.expired": ParcelEvent & { name: string; reason: "never fetched" | "fetched, never acked" };
   /** Parcels of a recipient do not move, and why. Told once until they move again. */
   "inbox.stuck": { recipient: string; code: string; message: string; forMs: number };
+  "batch.created": { batchId: string; kind: string; owner: string | null; total: number | null };
+  /** It is done, or cancelled and nothing of it runs any more. */
+  "batch.finished": { batchId: string; kind: string; owner: string | null; state: "done" | "cancelled" };
+  /** An item came to an outcome, or was handed over. */
+  "item.ended": {
+    batchId: string;
+    seq: number;
+    kind: string;
+    queue: string;
+    outcome: string;
+    /** null: the janitor, a person or the owner ended it, not a run. */
+    durationMs: number | null;
+  };
   "worker.started": { workerId: string; kinds: string[]; concurrency: number };
   "worker.stopped": { workerId: string };
   /** A chore of the janitor ran here; `rows` says how many came to which end. */
@@ -77,6 +90,9 @@ export const EVENT_NAMES = [
   "parcel.acked",
   "parcel.expired",
   "inbox.stuck",
+  "batch.created",
+  "batch.finished",
+  "item.ended",
   "worker.started",
   "worker.stopped",
   "chore.ran",

@@ -39,7 +39,9 @@ export interface RoutineInput {
   gives: string;
   /** Settings while it runs, like `lock_timeout = '1s'`: afterwards its transaction has its own again. */
   settings?: string[];
-  /** Runs before the statement, for settings of its transaction. */
+  /** Variables of its own, with their types. */
+  declares?: string[];
+  /** Runs before the statement: settings of its transaction, and locks that its snapshot must be younger than. */
   first?: string;
   body: string;
   /** With the rights of whoever made the schema: for what every role may ask for and only the owner may do. */
@@ -61,6 +63,7 @@ export function routine({
   name,
   takes,
   gives,
+  declares = [],
   first = "",
   body,
   asOwner,
@@ -74,7 +77,8 @@ export function routine({
       : gives === "count"
         ? `${chosen(body, instead)} get diagnostics changed = row_count; return changed;`
         : chosen(`return query ${body}`, instead && { ...instead, body: `return query ${instead.body}` });
-  const declared = gives === "count" ? "declare changed bigint;" : "";
+  const variables = [...(gives === "count" ? ["changed bigint"] : []), ...declares];
+  const declared = variables.length > 0 ? `declare ${variables.join("; ")};` : "";
   const text = `(${takes.join(", ")}) returns ${returns} language plpgsql${asOwner ? " security definer" : ""}
 ${[...PINNED, ...settings].map((setting) => `set ${setting}`).join(" ")}
 as :quote

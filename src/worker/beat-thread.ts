@@ -9,7 +9,7 @@ import { openPostgres } from "../db/postgres.ts";
 import type { ErrorRecord } from "../job/outcome.ts";
 import { type ClaimedJob, claimedByToken } from "../store/jobs/claim.ts";
 import { keepEndedIn } from "../store/jobs/keep-ended.ts";
-import { settleRuns } from "../store/jobs/settle.ts";
+import { settleAnyRuns } from "../store/batches/settle-any.ts";
 import { makeStore } from "../store/sql.ts";
 import { clockMs, startBeats } from "./beater.ts";
 import { readBoard } from "./lease-board.ts";
@@ -71,7 +71,7 @@ async function main(input: ThreadInput): Promise<void> {
     if (overdue.size === 0 || silentForMs() < MARGIN_MS) return;
     const isNews = !isHung;
     isHung = true;
-    await settleRuns(
+    await settleAnyRuns(
       store,
       Array.from(overdue.values(), ({ job, token, kind }) => ({
         id: job.id,

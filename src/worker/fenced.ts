@@ -5,9 +5,11 @@
 // is nothing to lock, or skips the row and comes back after the commit.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createHash } from "node:crypto";
-import { LeaseLost, OptionInvalid, TransactionNested } from "../errors.ts";
+import { LeaseLost, OptionInvalid, StateConflict, TransactionNested } from "../errors.ts";
 import type { Generation, JobTransaction } from "../job/handler.ts";
+import { type ItemJobPayload, ItemResult } from "../job/item.ts";
 import { cleanText, toStorableJson } from "../job/storable.ts";
+import { settleItems } from "../store/batches/settle.ts";
 import { beginGeneration, currentGeneration, switchIfNewer } from "../store/generations/generations.ts";
 import { completeInside, type HeldRun, lockIfHeld, lockIfHeldAndFree, renewInside } from "../store/jobs/fence.ts";
 import { readNote, writeNote } from "../store/notes/notes.ts";
@@ -70,6 +72,7 @@ export async function fenced<T>(
       return value;
     } catch (error) {
       run.completedAs = undefined;
+      run.advanced = undefined;
       throw error;
     } finally {
       here.isOpen = false;
@@ -97,6 +100,7 @@ export async function fenceOther(store: Store, run: Run, tx: Queryable): Promise
 /** Completion inside a transaction. If that rolls back, the run goes on as if this had not been called. */
 export async function completeIn(store: Store, run: Run, tx: Queryable, result: unknown): Promise<void> {
   await fenceOther(store, run, tx);
+  if (run.kind.batch) return await completeItem(store.on(tx), run, result);
   const json = result === undefined ? undefined : toStorableJson(`The result of ${run.job.kind}`, result);
   const { keepDoneMs: keepMs } = run.kind;
   const { id, group_key: group } = run.job;
@@ -112,6 +116,26 @@ export async function completeIn(store: Store, run: Run, tx: Queryable, result: 
   };
   run.completedAs = await completeInside(store.on(tx), ended);
   if (!run.completedAs) throw leaseLost(run);
+}
+
+/** The same for an item: its outcome, and what follows from it in its batch, are part of the transaction. */
+async function completeItem(store: Store, run: Run, end: unknown): Promise<void> {
+  const { batch, seq } = run.job.payload as ItemJobPayload;
+  const { label, result, parcelId } = end instanceof ItemResult ? end : new ItemResult(run.kind.batch!.first, end);
+  const json = result === undefined ? undefined : toStorableJson(`The result of an item of ${run.job.kind}`, result);
+  const outcome = parcelId === undefined ? ("done" as const) : ("handed" as const);
+  const item = { id: run.job.id, token: run.token, outcome, delayMs: 0, label, result: json, parcelId };
+  const { items, advanced } = await settleItems(store, batch, [item]);
+  const verdict = items[0]?.verdict;
+  if (verdict === undefined) throw leaseLost(run);
+  if (verdict === "cancelled") {
+    throw new StateConflict(
+      `Item ${seq} of batch ${batch} was cancelled while it ran: what it came to is not published.`,
+      "Roll the transaction back; the item ends as cancelled.",
+    );
+  }
+  run.completedAs = "done";
+  run.advanced = advanced;
 }
 
 export function checkNoteName(what: string, name: unknown): string {

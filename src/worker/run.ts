@@ -2,6 +2,7 @@
 import type { AnyJobKind } from "../job/define-job.ts";
 import { type AbortCause, JobAborted } from "../job/handler.ts";
 import type { Outcome } from "../job/outcome.ts";
+import type { Advanced } from "../store/batches/advance.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
 import type { LeaseId } from "../store/jobs/beat.ts";
 import type { Verdict } from "../store/jobs/settle.ts";
@@ -38,6 +39,8 @@ export interface Run {
   outcome: Outcome | undefined;
   /** What the handler's own transaction made of the job, if that has committed. */
   completedAs: Verdict | undefined;
+  /** Of an item: what that set off in its batch. */
+  advanced: Advanced | undefined;
   /** The outcome's result as JSON text. */
   result: string | undefined;
   /** It counts against the worker's concurrency. */
@@ -68,6 +71,7 @@ export function makeRun({ job, kind, token, alone, now }: RunInput): Run {
     aborted: undefined,
     outcome: undefined,
     completedAs: undefined,
+    advanced: undefined,
     result: undefined,
     hasSlot: true,
     controller: undefined,

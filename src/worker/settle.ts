@@ -17,21 +17,25 @@ import {
   type SettledRun,
   settleClaim,
   settleDone,
-  settleRuns,
   type Verdict,
   type WhyNot,
   whyNotSettled,
 } from "../store/jobs/settle.ts";
+import type { Advanced } from "../store/batches/advance.ts";
+import { settleAnyRuns } from "../store/batches/settle-any.ts";
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { markRuns } from "./light.ts";
+import { makeItemSettler } from "./settle-items.ts";
 import type { HeldLease, Run } from "./run.ts";
 
 export interface Settled {
   /** abandoned: shutdown gave up on the database, or the database refuses the outcome; the lease will expire. */
-  verdict: Verdict | "lost" | "abandoned";
+  verdict: Verdict | "handed" | "lost" | "abandoned";
   runAt?: Date;
   heir?: string | null;
+  /** What an item is counted as, if it ended. */
+  label?: string | null;
 }
 
 export interface Settler {
@@ -47,6 +51,8 @@ export interface SettlerInput {
   /** How long what ends cancelled stays. */
   keepEnded: KeepEnded;
   onSettled(run: Run, outcome: Outcome, settled: Settled): void;
+  /** An item's batch moved on. */
+  onAdvanced(batchId: string, advanced: Advanced): void;
   onTrouble(error: unknown): void;
 }
 
@@ -65,7 +71,7 @@ const DONE: Settled = Object.freeze({ verdict: "done" });
 const LOST: Settled = Object.freeze({ verdict: "lost" });
 const ABANDONED: Settled = Object.freeze({ verdict: "abandoned" });
 
-export function makeSettler({ store, keeper, keepEnded, onSettled, onTrouble }: SettlerInput): Settler {
+export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, onTrouble }: SettlerInput): Settler {
   let giveUpAt = Infinity;
   // Not from the context of the handler that happened to end first.
   const outside = AsyncLocalStorage.snapshot();
@@ -73,6 +79,14 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onTrouble }: 
   let flushing = 0;
   let isScheduled = false;
   let onQuiet: (() => void) | undefined;
+
+  const items = makeItemSettler({
+    store,
+    keeper,
+    onSettled: (run, settled) => onSettled(run, run.outcome!, settled),
+    onAdvanced,
+    onTrouble,
+  });
 
   // ---- the hot path: success, no group
 
@@ -186,7 +200,7 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onTrouble }: 
         store,
         entries.map((entry) => entry.run),
       );
-      return await settleRuns(store, entries);
+      return await settleAnyRuns(store, entries);
     };
     for (const row of (await persist(settling)) ?? []) {
       settled.set(row.id, { verdict: row.verdict, runAt: row.runAt, heir: row.heir });
@@ -242,6 +256,10 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onTrouble }: 
 
   return {
     settle(run, outcome) {
+      if (run.kind.batch) {
+        run.outcome = outcome;
+        return items.settle(run);
+      }
       run.outcome = keepable(run, outcome);
       if (run.outcome.type !== "done" || run.job.group_key !== null) return settleCarefully(run);
       quick.push(run);
@@ -249,8 +267,10 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onTrouble }: 
     },
     giveUpAfter(ms) {
       giveUpAt = Date.now() + ms;
+      items.giveUpAfter(ms);
     },
     async idle() {
+      await items.idle();
       if (flushing > 0 || quick.length > 0) await new Promise<void>((resolve) => (onQuiet = resolve));
       await careful.idle();
     },

@@ -6,6 +6,7 @@
 import { performance } from "node:perf_hooks";
 import type { AnyJobKind } from "../job/define-job.ts";
 import type { JobLog } from "../job/handler.ts";
+import type { ItemJobPayload } from "../job/item.ts";
 import { type Outcome, recordError } from "../job/outcome.ts";
 import { cleanText } from "../job/storable.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
@@ -22,6 +23,7 @@ import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
 import type { Store } from "../store/sql.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
+import { tellAdvanced } from "./batch-advanced.ts";
 import { type Claim, type ClaimLoop, type HandOver, makeClaimLoop } from "./claim-loop.ts";
 import { execute } from "./execute.ts";
 import { isInside } from "./fenced.ts";
@@ -127,13 +129,21 @@ export function makeWorker(input: WorkerInput): Worker {
   let watchPulse: Pulse | undefined;
   let registrationPulse: Pulse | undefined;
   const paused = makePaused({ store, onResumed: () => loop.rewind(), onTrouble: trouble("paused queues") });
-  const settler = makeSettler({ store, keeper, keepEnded: input.keepEnded, onSettled, onTrouble: trouble("settle") });
+  const settler = makeSettler({
+    store,
+    keeper,
+    keepEnded: input.keepEnded,
+    onSettled,
+    onAdvanced: (batchId, advanced) => tellAdvanced({ wakeUps, events }, batchId, advanced),
+    onTrouble: trouble("settle"),
+  });
   const loop: ClaimLoop = makeClaimLoop({
     store,
     workerId: id,
     kinds: input.kinds,
     occupancy,
-    suitsLight: (kind) => suitsLight(kinds.get(kind)!),
+    // Items end in a statement of their own, which knows marked rows only.
+    suitsLight: (kind) => !kinds.get(kind)!.batch && suitsLight(kinds.get(kind)!),
     // A handler that is finished frees its slot before its outcome is written, but what waits to be written is
     // bounded too.
     freeSlots: () => (unsettled > Math.max(concurrency, 50) ? 0 : concurrency - executing),
@@ -241,8 +251,14 @@ export function makeWorker(input: WorkerInput): Worker {
     const durationMs = performance.now() - run.startedAt;
     if (verdict !== "release") input.tally.count(run.job.queue, kind, verdict, run.job.lag_ms, durationMs);
     const error = "error" in outcome ? outcome.error : undefined;
+    if (run.kind.batch && (settled.label || verdict === "handed")) {
+      const { batch: batchId, seq } = run.job.payload as ItemJobPayload;
+      const ended = settled.label ?? "handed-over";
+      events.emit("item.ended", { batchId, seq, kind, queue: run.job.queue, outcome: ended, durationMs });
+    }
     switch (verdict) {
       case "done":
+      case "handed":
         if (events.has("job.done")) events.emit("job.done", { ...describe(run), durationMs });
         return;
       case "retry":

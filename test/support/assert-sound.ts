@@ -9,6 +9,10 @@ export interface SoundOptions {
   idle?: boolean;
 }
 
+/** How a batch stands. */
+const LATEST = `cross join lateral (
+      select l.* from :schema.batch_log l where l.batch_id = b.id order by l.n desc limit 1) l`;
+
 const RULES: Record<string, string> = {
   "a job is live or in the history, never both": `
     select j.id, j.state, h.state as history_state from :schema.jobs j join :schema.job_history h using (id)`,
@@ -59,7 +63,7 @@ const RULES: Record<string, string> = {
     select id, state, hold from :schema.jobs where (state = 'dead') <> (hold = 3)`,
 
   "only known holds": `
-    select id, hold from :schema.jobs where hold not between 0 and 6`,
+    select id, hold from :schema.jobs where hold not between 0 and 7`,
 
   "attempts stay within the budget": `
     select id, state, attempt, max_attempts, claim_count from :schema.jobs
@@ -141,6 +145,79 @@ const RULES: Record<string, string> = {
 
   "priority stays in its range": `
     select id, rank from :schema.jobs where rank not between -100 and 100`,
+
+  "only items of batches are parked, and nothing that is parked runs": `
+    select id, state, batch_id from :schema.jobs where hold = 7 and (batch_id is null or state <> 'pending')`,
+
+  "the job of an item belongs to an item of a batch that is not done, and is never dead": `
+    select j.id, j.batch_id, j.batch_seq, j.state, b.state as batch_state from :schema.jobs j
+    left join :schema.batches b on b.id = j.batch_id
+    left join :schema.batch_items i on i.batch_id = j.batch_id and i.seq = j.batch_seq
+    where j.batch_id is not null
+      and (b.id is null or i.seq is null or b.state = 'done' or b.finished_at is not null or j.state = 'dead')`,
+
+  "an item has one job at most, and none when it has come to something": `
+    select j.batch_id, j.batch_seq, count(*) from :schema.jobs j
+    left join :schema.batch_outcomes o on o.batch_id = j.batch_id and o.seq = j.batch_seq
+    where j.batch_id is not null group by j.batch_id, j.batch_seq having count(*) > 1 or count(o.seq) > 0`,
+
+  "slots are counted, and never more than the batch's concurrency": `
+    select b.id, b.concurrency, l.admitted, l.parked, j.slots, j.parked as parked_jobs from :schema.batches b
+    ${LATEST}
+    cross join lateral (
+      select count(*) filter (where j.hold <> 7) as slots, count(*) filter (where j.hold = 7) as parked
+      from :schema.jobs j where j.batch_id = b.id
+    ) j
+    where l.admitted <> j.slots or l.parked <> j.parked or j.slots > b.concurrency`,
+
+  "the counters of a batch are what its items came to": `
+    select b.id, b.state, l.ended, l.ended_total, l.handed, c.ended as counted, c.total, c.handed as handed_items, i.items
+    from :schema.batches b
+    ${LATEST}
+    cross join lateral (select count(*) as items from :schema.batch_items i where i.batch_id = b.id) i
+    cross join lateral (
+      select coalesce(jsonb_object_agg(outcome, count) filter (where outcome is not null), '{}') as ended,
+        coalesce(sum(count) filter (where outcome is not null), 0) as total,
+        coalesce(sum(count) filter (where outcome is null), 0) as handed
+      from (
+        select outcome, sum(count) as count from (
+          select o.outcome, count(*) as count from :schema.batch_outcomes o where o.batch_id = b.id group by o.outcome
+          union all
+          -- What never had a slot when its batch was cancelled has no row.
+          select 'cancelled', i.items - (select count(*) from :schema.batch_outcomes o where o.batch_id = b.id)
+            - (select count(*) from :schema.jobs j where j.batch_id = b.id)
+          where b.state = 'cancelled'
+        ) o where o.count > 0 group by outcome
+      ) o
+    ) c
+    where b.purged_at is null and (l.added <> i.items or l.ended <> c.ended or l.ended_total <> c.total or l.handed <> c.handed)`,
+
+  "a batch is done when it is closed and all its items have come to something, and not before": `
+    select b.id, b.state, b.closed_at, b.finished_at, b.retry_n, l.added, l.ended_total from :schema.batches b
+    ${LATEST}
+    where (b.closed_at is not null and l.added = l.ended_total and b.retry_n is null)
+        <> (b.finished_at is not null)
+      or (b.state = 'done' and (b.total is not null and l.added <> b.total))`,
+
+  "a batch that goes on uses its slots while something waits": `
+    select b.id, b.state, b.concurrency, l.* from :schema.batches b
+    ${LATEST}
+    where b.state in ('queued', 'running') and l.admitted < b.concurrency
+      and l.added - l.taken + l.returned - l.retaken + l.parked > 0`,
+
+  "what waits again is counted from one, without gaps": `
+    select b.id, l.returned, r.count, r.most from :schema.batches b
+    ${LATEST}
+    cross join lateral (
+      select count(*) as count, coalesce(max(n), 0) as most from :schema.batch_returns r where r.batch_id = b.id
+    ) r
+    where b.purged_at is null and (r.count <> l.returned or r.most <> l.returned)`,
+
+  "errors that look alike are counted as often as there are errors": `
+    select b.id, l.ended ->> 'error' as errors, e.count from :schema.batches b
+    ${LATEST}
+    cross join lateral (select coalesce(sum(count), 0) as count from :schema.batch_errors e where e.batch_id = b.id) e
+    where b.purged_at is null and e.count > coalesce((l.ended ->> 'error')::bigint, 0)`,
 };
 
 const IDLE_RULES: Record<string, string> = {

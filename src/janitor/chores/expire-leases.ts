@@ -3,6 +3,8 @@
 import { type Chore, defineChore } from "../../job/define-chore.ts";
 import type { HoldfastEvents } from "../../metrics/events.ts";
 import type { Emitter } from "../../shared/emitter.ts";
+import type { Advanced } from "../../store/batches/advance.ts";
+import { endItemsSetApart } from "../../store/batches/end-items.ts";
 import { type Ended, endSetApart, expireIfOverdue, nextExpiry } from "../../store/janitor/expire-leases.ts";
 import type { KeepEnded } from "../../store/jobs/keep-ended.ts";
 import type { Store } from "../../store/sql.ts";
@@ -20,6 +22,8 @@ export interface ExpireLeasesInput {
   onRecovered(kinds: string[]): void;
   /** Jobs were buried or cancelled; these were admitted in their place. */
   onEnded(heirs: string[]): void;
+  /** An item's batch moved on. */
+  onAdvanced(batchId: string, advanced: Advanced): void;
   keepEnded: KeepEnded;
 }
 
@@ -57,6 +61,11 @@ export function makeExpireLeases(input: ExpireLeasesInput): Chore {
         for (const job of ended) report(job);
         if (ended.length > 0) input.onEnded(ended.flatMap(({ heir }) => heir ?? []));
         return ended.length;
+      });
+      await context.inBatches("ended", async (limit) => {
+        const ended = await endItemsSetApart(store, limit);
+        for (const { batchId, advanced } of ended) if (advanced) input.onAdvanced(batchId, advanced);
+        return ended.reduce((sum, { items }) => sum + items.length, 0);
       });
       const { inMs, shortestMs } = await nextExpiry(store);
       shortestSeenMs = Math.min(shortestSeenMs, shortestMs, input.shortestLeaseMs());

@@ -90,13 +90,13 @@ const NEXT_EXPIRY = sql`
 select ${asMillis("min(expires_at) - :schema.clock()")} as in_ms, min(lease_ms) as shortest_ms from :schema.leases`;
 
 const SET_APART = sql`
-select id from :schema.jobs where hold = 4 order by kind, run_at limit $1`;
+select id from :schema.jobs where hold = 4 and batch_id is null order by kind, run_at limit $1`;
 
 const END_SET_APART = sql`
 with decided as materialized (
   select j.*, case when j.cancel_requested_at is not null then 'cancelled' else 'dead' end as verdict,
     j.last_error as error, null::jsonb as result, ${keepEndedMs("$2", "j.queue")} as keep_ms, j.cancel_requested_at is null as charged
-  from :schema.jobs j where j.id = any($1::uuid[]) and j.hold = 4 and j.state = 'pending'
+  from :schema.jobs j where j.id = any($1::uuid[]) and j.hold = 4 and j.state = 'pending' and j.batch_id is null
     and (j.group_key is null or j.group_key = any($3::text[]))
   order by j.id for update of j skip locked
 ),

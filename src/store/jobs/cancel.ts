@@ -18,7 +18,8 @@ export interface Cancelled {
 const CANCEL = sql`
 with mine as materialized (
   select j.* from :schema.jobs j
-  where j.id = any($1::uuid[]) and j.state in ('pending', 'running') order by j.id for update of j
+  where j.id = any($1::uuid[]) and j.state in ('pending', 'running')
+    and (j.batch_id is null or j.state = 'running') order by j.id for update of j
 ),
 asked as (
   -- What waited to run again is cancelled with it; what is enqueued from now on is not.

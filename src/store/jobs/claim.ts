@@ -50,7 +50,7 @@ const take = (alone: string): string => `
 claimed as (
   update :schema.jobs j set state = 'running', token = $1::bigint, attempt = j.attempt + 1,
     claim_count = j.claim_count + 1, started_at = :schema.clock()
-  where j.ctid = any(array(select ctid from picked)) and j.state = 'pending'
+  where j.ctid = any(array(select ctid from picked)) and j.state = 'pending' and j.hold in (0, 2)
   returning j.id, j.kind, j.queue, j.payload, j.attempt, j.max_attempts, j.rank, j.key, j.group_key, j.last_error, j.run_at
 ),
 leased as (

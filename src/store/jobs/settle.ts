@@ -1,8 +1,8 @@
 // Writes how runs ended. Every row is guarded by (id, token, running): a run that lost its lease changes nothing.
 //
 // `settleDone` is the hot path: success, no group, no coalesced rerun; the row moves to the history. `settleRuns`
-// decides everything else in one statement, and admits the next of a group in the same commit. Both skip what they
-// may not or cannot touch now; `whyNotSettled` tells locked from settled-already from lost.
+// decides everything else in one statement, and admits the next of a group in the same commit. Items of batches are left
+// alone by both: store/batches/settle.ts ends them. Both skip what they may not or cannot touch now; `whyNotSettled` tells locked from settled-already from lost.
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { LeaseId } from "./beat.ts";
 import { routine, sql, sqlUuidv7, type Statement, type Store } from "../sql.ts";
@@ -55,6 +55,7 @@ const SETTLE_DONE = routine({
 gone as (
   delete from :schema.jobs j using s
   where j.id = s.id and j.token = s.token and j.state = 'running' and j.rerun is null and j.group_key is null
+    and j.batch_id is null
   returning j.*, s.result, s.keep_ms
 ),
 released as (
@@ -76,7 +77,7 @@ returning id`,
 const settleClaimBody = (light: boolean): string => `with gone as (
   delete from :schema.jobs j
   where j.id = any($1::uuid[]) and ${light ? "j.state = 'pending'" : "j.token = $2::bigint and j.state = 'running'"}
-    and j.rerun is null and j.group_key is null
+    and j.rerun is null and j.group_key is null and j.batch_id is null
   returning j.id, j.created_at, j.run_at, j.started_at, j.attempt, j.max_attempts, j.claim_count, j.rank,
     j.kind, j.queue, j.payload, j.key, j.coalesce_key, j.progress, j.headers
 ),
@@ -177,7 +178,7 @@ const SETTLE_RUNS = routine({
 mine as materialized (
   select j.*, s.outcome, s.delay_ms, s.error, s.result, s.keep_ms as keep_done_ms, s.keep_ended_ms
   from s join :schema.jobs j on j.id = s.id
-  where j.token = s.token and j.state = 'running'
+  where j.token = s.token and j.state = 'running' and j.batch_id is null
   order by j.id for update of j skip locked
 ),
 decided as materialized (

@@ -1,0 +1,81 @@
+// Items that ended as errors wait again, with a full budget, and the batch is open again. In steps: the first says up to
+// where, and until the last the batch cannot end; a chore goes on if the process that asked is gone.
+import { routine, type Store } from "../sql.ts";
+import { ADVANCED, advance, type Advanced, type BatchState, LOCK_BATCH, NEWEST } from "./advance.ts";
+
+const STEP = 5_000;
+
+const RETRY_FAILED = routine({
+  name: "retry_failed",
+  takes: ["uuid", "text", "boolean"],
+  gives: `was text, changed boolean, running uuid[], ${ADVANCED}, retried bigint, more boolean`,
+  settings: ["lock_timeout = '2s'"],
+  declares: ["v_b record", "v_l record", "v_seqs bigint[]", "v_count bigint", "v_more boolean"],
+  first: `
+${LOCK_BATCH("$1")}
+select b.* into v_b from :schema.batches b where b.id = $1 and b.deleted_at is null;
+if not found then return; end if;
+select l.* into v_l from ${NEWEST("$1")} l;
+if v_b.state = 'cancelled' or v_b.purged_at is not null or (not $3 and v_b.retry_n is null)
+  or ($3 and coalesce((v_l.ended ->> 'error')::bigint, 0) = 0) then
+  return query select v_b.state::text, false, null::uuid[], null::bigint, 0, false, v_b.state::text, v_b.kind::text,
+    v_b.rank::smallint, v_b.owner::text, null::text, 0::bigint, false;
+  return;
+end if;
+-- Asked for anew: from the beginning, up to now.
+if $3 then v_b.retry_n := v_l.n; v_b.retry_seq := 0; end if;
+with gone as (
+  delete from :schema.batch_outcomes o where o.batch_id = $1 and o.outcome = 'error' and o.seq = any(array(
+    select e.seq from :schema.batch_outcomes e
+    where e.batch_id = $1 and e.outcome = 'error' and e.seq > v_b.retry_seq and e.n <= v_b.retry_n
+    order by e.seq limit ${STEP}))
+  returning o.seq, o.fingerprint
+),
+returned as (
+  insert into :schema.batch_returns (batch_id, n, seq, bounces)
+  select $1, v_l.returned + row_number() over (order by g.seq), g.seq, 0 from gone g
+),
+fewer as (
+  update :schema.batch_errors e set count = e.count - g.count
+  from (
+    select coalesce(k.fingerprint, 'other') as fingerprint, count(*) as count
+    from gone g left join :schema.batch_errors k on k.batch_id = $1 and k.fingerprint = g.fingerprint group by 1
+  ) g where e.batch_id = $1 and e.fingerprint = g.fingerprint
+)
+select array_agg(seq order by seq), count(*), coalesce(max(seq), v_b.retry_seq) from gone into v_seqs, v_count, v_b.retry_seq;
+v_more := v_count = ${STEP};
+delete from :schema.batch_errors e where e.batch_id = $1 and e.count <= 0;
+update :schema.batches b set retry_n = case when v_more then v_b.retry_n end, retry_seq = v_b.retry_seq,
+  state = case when b.state = 'done' then 'running' else b.state end,
+  finished_at = null, purge_at = null
+where b.id = $1;`,
+  body: `select v_b.state::text, true, null::uuid[], a.*, v_count, v_more from ${advance({
+    what: "retried",
+    by: "$2",
+    seqs: "v_seqs",
+    returned: "v_count",
+    ended: `case when v_count = 0 then '{}' else jsonb_build_object('error', -v_count) end`,
+  })} a`,
+});
+
+export interface RetriedStep {
+  was: BatchState;
+  retried: number;
+  /** There are more: ask again, to go on. */
+  more: boolean;
+  advanced: Advanced | undefined;
+}
+
+/** One step; `anew`: somebody asked, rather than going on with what was asked. Undefined: there is no such batch. */
+export async function retryFailedStep(
+  store: Store,
+  id: string,
+  by: string | null,
+  anew: boolean,
+): Promise<RetriedStep | undefined> {
+  type Row = Advanced & { was: BatchState; changed: boolean; retried: string; more: boolean; running: null };
+  const { rows } = await store.query<Row>(RETRY_FAILED, [id, by, anew]);
+  if (!rows[0]) return undefined;
+  const { was, retried, more, running: _, changed: __, ...advanced } = rows[0];
+  return { was, retried: Number(retried), more, advanced: advanced.n === null ? undefined : advanced };
+}
