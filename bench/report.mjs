@@ -1,7 +1,12 @@
 // From the runs of one comparison to medians, ratios and the table people read. Pure but for the printing.
 const TARGETS = [
   { text: "steady produce+consume at least 2 x the best peer", row: "steady", ratio: true, atLeast: 2 },
-  { text: "held snapshot: last third at least 0.9 of the first", row: "heldFlatness", ratio: false, atLeast: 0.9 },
+  {
+    text: "held snapshot: last third at least 0.85 of its own clean figure",
+    row: "heldShare",
+    ratio: false,
+    atLeast: 0.85,
+  },
   { text: "single enqueue at least 10 x the best peer", row: "enqueue", ratio: true, atLeast: 10 },
   { text: "enqueue to start, p50 at most half of the best peer", row: "latencyP50", ratio: true, atMost: 0.5 },
 ];
@@ -10,7 +15,7 @@ const ROWS = [
   { key: "steady", title: "steady produce+consume, jobs/s" },
   { key: "heldFirst", title: "  held snapshot, first third, jobs/s" },
   { key: "heldLast", title: "  held snapshot, last third, jobs/s" },
-  { key: "heldFlatness", title: "  last third / first third", digits: 2, noRatio: true },
+  { key: "heldShare", title: "  last third / clean", digits: 2, noRatio: true },
   { key: "enqueue", title: "single enqueue, 128 callers, jobs/s" },
   { key: "latencyP50", title: "enqueue to start, idle, p50, ms", digits: 2, lower: true },
   { key: "latencyP99", title: "enqueue to start, idle, p99, ms", digits: 2, lower: true },
@@ -34,12 +39,14 @@ function percentile(values, p) {
 function figuresOf(runs) {
   const of = (scenario) => runs.filter((run) => run.scenario === scenario && run.result);
   const results = (scenario, pick) => median(of(scenario).map((run) => pick(run.result)));
+  const steady = results("steady", (result) => result.jobsPerSecond);
+  const heldLast = results("held", (result) => result.lastThird);
   const samples = of("latency").flatMap((run) => run.result.samples);
   return {
-    steady: results("steady", (result) => result.jobsPerSecond),
+    steady,
     heldFirst: results("held", (result) => result.firstThird),
-    heldLast: results("held", (result) => result.lastThird),
-    heldFlatness: results("held", (result) => result.lastThird / result.firstThird),
+    heldLast,
+    heldShare: heldLast / steady,
     enqueue: results("enqueue", (result) => result.enqueuesPerSecond),
     latencyP50: percentile(samples, 0.5),
     latencyP99: percentile(samples, 0.99),

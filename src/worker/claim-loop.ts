@@ -87,6 +87,8 @@ export interface ClaimLoopInput {
 
 const MAX_CLAIM = 1_000;
 const MIN_POLL_MS = 25;
+/** While claims come back full there is no hurry to look what else is there: a better rank, a suspect. */
+const BUSY_LOOK_MS = 250;
 const LOOK_BACK_EVERY_MS = 500;
 const LOOK_BACK_SHARE = 0.04;
 const LOOK_BACK_LIMIT = 64;
@@ -232,7 +234,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     pollMs = found ? MIN_POLL_MS : Math.min(pollMs * 2, input.pollMs);
     // A rank nobody knew may hide others behind it: look again at once.
     hasLooked = lanes.all().length === before;
-    nextLookAhead = hasLooked ? performance.now() + jitter(pollMs) : now;
+    nextLookAhead = hasLooked ? performance.now() + jitter(found && wasFull ? BUSY_LOOK_MS : pollMs) : now;
   }
 
   async function lookBehind(): Promise<void> {
@@ -296,7 +298,10 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       if (isQuiet) return Math.max(1, Math.min(nextLookAhead - performance.now(), 250));
     }
     if (free > 0 && !stopping) {
-      if ((await claimKnown(free)) > 0) return 0;
+      const wasBusy = wasFull;
+      const count = await claimKnown(free);
+      if (wasBusy && !wasFull) nextLookAhead = Math.min(nextLookAhead, performance.now() + MIN_POLL_MS);
+      if (count > 0) return 0;
       if (named.size > 0 || lanes.best().length > 0) return 0;
     }
     const next = Math.min(nextLookAhead, nextLookBack, lanes.nextDueAt());

@@ -3,16 +3,13 @@
 // given back and set aside, once, and no claim lists it until the queue is resumed.
 import { performance } from "node:perf_hooks";
 import { makeCoalescer } from "../shared/coalesce.ts";
-import { pausedQueues, setAside } from "../store/queues/pause.ts";
+import { pausedQueues } from "../store/queues/pause.ts";
 import type { Store } from "../store/sql.ts";
 
 export interface Paused {
   has(queue: string): boolean;
   /** Asks which queues are paused now. Never throws. */
   learn(): Promise<void>;
-  /** A job that was given back because its queue is paused. */
-  setAside(id: string): void;
-  idle(): Promise<void>;
 }
 
 export interface PausedInput {
@@ -42,22 +39,8 @@ export function makePaused({ store, onResumed, onTrouble }: PausedInput): Paused
       return asked.map(() => undefined);
     },
   });
-  const aside = makeCoalescer<string, void>({
-    maxEntries: 1_000,
-    async run(ids) {
-      try {
-        await setAside(store, ids);
-      } catch (error) {
-        // It will be claimed and given back once more.
-        onTrouble(error);
-      }
-      return ids.map(() => undefined);
-    },
-  });
   return {
     has: (queue) => paused.size > 0 && paused.has(queue),
     learn: () => questions.add(undefined),
-    setAside: (id) => void aside.add(id),
-    idle: () => aside.idle(),
   };
 }

@@ -79,6 +79,8 @@ export interface Worker extends Service {
   abandon(): Promise<void>;
 }
 
+/** So many times its concurrency may wait to be written: enough that claims never wait for a commit, not more. */
+const MOST_UNSETTLED = 2;
 const WATCH_MS = 200;
 const REGISTER_EVERY_MS = 10_000;
 
@@ -146,7 +148,7 @@ export function makeWorker(input: WorkerInput): Worker {
     suitsLight: (kind) => !kinds.get(kind)!.batch && suitsLight(kinds.get(kind)!),
     // A handler that is finished frees its slot before its outcome is written, but what waits to be written is
     // bounded too.
-    freeSlots: () => (unsettled > Math.max(concurrency, 50) ? 0 : concurrency - executing),
+    freeSlots: () => (unsettled > MOST_UNSETTLED * Math.max(concurrency, 50) ? 0 : concurrency - executing),
     onClaimed: startRuns,
     onTrouble: trouble("claim loop"),
     onTurn: (waitMs) => claimPulse?.beat(waitMs),
@@ -240,10 +242,7 @@ export function makeWorker(input: WorkerInput): Worker {
       const inMs = outcome.type === "snooze" ? outcome.delayMs : Math.max(0, runAt.getTime() - Date.now());
       loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
     }
-    if (verdict === "release") {
-      if (paused.has(run.job.queue)) paused.setAside(run.job.id);
-      else wakeUps.send({ kind, rank, ids: [run.job.id] });
-    }
+    if (verdict === "release" && !paused.has(run.job.queue)) wakeUps.send({ kind, rank, ids: [run.job.id] });
     // Most often of the same priority; if not, looking back will tell.
     if (settled.heir) wakeUps.send({ ids: [settled.heir], rank });
     // Whatever its death set off is of a kind we may not know.
@@ -354,7 +353,6 @@ export function makeWorker(input: WorkerInput): Worker {
       for (const run of runs) if (!run.outcome) settle(run, { type: "release" });
       await settler.idle();
       await progress.idle();
-      await paused.idle();
       watchPulse?.end();
       clearInterval(watch);
       clearInterval(registration);

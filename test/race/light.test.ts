@@ -21,7 +21,6 @@ import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { readJob } from "#src/store/jobs/read.js";
 import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
 import type { Store } from "#src/store/sql.js";
-import { setAside } from "#src/store/queues/pause.js";
 import { countDepths } from "#src/store/stats/depths.js";
 import { type Session, watch } from "../support/locks.ts";
 import { type Arena, EXPIRE, holder, lane, LEASE_MS, openArena, SCHEMA, startBlocked, unlessLocked } from "./arena.ts";
@@ -343,23 +342,4 @@ test("what a light claim took counts as running, and only the rest as ready", as
   await arena.insert(plain(5));
   expect(await light(arena.store, holder(), 4)).toHaveLength(4);
   expect(await countDepths(arena.store)).toMatchObject([{ queue: "default", ready: 1, running: 4 }]);
-});
-
-test("setting jobs of a paused queue aside leaves alone what another took lightly", async () => {
-  const { by, ids } = await taken(3);
-  const [waiting] = await arena.insert(plain(1));
-  await arena.watcher.query(`insert into ${SCHEMA}.queues (name, paused_at) values ('default', now())`);
-  try {
-    await setAside(arena.store, [...ids, waiting!]);
-    const { rows } = await arena.watcher.query(
-      `select state, hold, count(*)::integer from ${SCHEMA}.jobs group by 1, 2 order by 1`,
-    );
-    expect(rows).toEqual([
-      { state: "pending", hold: 5, count: 1 },
-      { state: "running", hold: 0, count: 3 },
-    ]);
-    expect(await settleClaim(arena.store, lease(by.token), ids, DAY_MS, true)).toBe(true);
-  } finally {
-    await arena.watcher.query(`delete from ${SCHEMA}.queues where name = 'default'`);
-  }
 });

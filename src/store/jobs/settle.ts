@@ -198,7 +198,12 @@ decided as materialized (
 back as (
   update :schema.jobs j set
     state = 'pending',
-    hold = case when d.verdict = 'release' then j.hold else 0 end,
+    -- What is given back to a paused queue is set aside, so that no claim walks past it again: store/queues/pause.ts.
+    hold = case when d.verdict <> 'release' then 0
+      when j.hold in (0, 2) and exists (
+        select 1 from :schema.queues q where q.name = j.queue and q.paused_at is not null
+      ) then case j.hold when 2 then 6 else 5 end
+      else j.hold end,
     attempt = case when d.rerun is not null then 0 when d.verdict = 'retry' then j.attempt
       else greatest(j.attempt - 1, 0) end,
     payload = coalesce(d.rerun, j.payload),

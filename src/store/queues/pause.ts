@@ -1,6 +1,5 @@
-// Paused queues. A worker that knows of one gives back what it claimed of it, set aside under a hold of its own, so that
-// no claim walks past it again; resuming lets it in again, a batch at a time.
-import { markJobs } from "../jobs/mark.ts";
+// Paused queues. A worker that knows of one gives back what it claimed of it; the settle sets it aside under a hold of its
+// own, so that no claim walks past it again. Resuming lets it in again, a batch at a time.
 import { sql, type Store } from "../sql.ts";
 
 const PAUSE = sql`
@@ -52,20 +51,6 @@ export async function pausedQueues(store: Store): Promise<PausedQueue[]> {
 /** Jobs of resumed queues become claimable again. */
 export async function letIn(store: Store, queues: readonly string[], limit: number): Promise<number> {
   return (await store.query(LET_IN, [queues, limit])).rowCount;
-}
-
-const SET_ASIDE = sql`
-update :schema.jobs j set hold = case j.hold when 2 then 6 else 5 end
-from :schema.queues q
-where j.id = any($1::uuid[]) and j.state = 'pending' and j.hold in (0, 2) and q.name = j.queue and q.paused_at is not null`;
-
-/** Jobs of paused queues that were given back: no claim lists them until their queue is resumed. */
-export async function setAside(store: Store, ids: readonly string[]): Promise<void> {
-  await store.transaction(async (tx) => {
-    // Another worker may have taken one of them lightly: then its row says that it runs.
-    await markJobs(tx, ids);
-    await tx.query(SET_ASIDE, [ids]);
-  });
 }
 
 /** Queues that are not paused and still have jobs set aside: a resume was cut short. */
