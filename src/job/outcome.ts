@@ -3,6 +3,7 @@
 // Fatal, Gone, RetryAfter and Snooze are found through wrapping: an error whose `cause` is one of them means the same.
 import { cleanText } from "./storable.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
+import { scrub } from "../shared/scrub.ts";
 
 /** Dead at once: trying again cannot help. */
 export class Fatal extends Error {
@@ -64,20 +65,25 @@ export function recordError(thrown: unknown, reason?: ErrorRecord["reason"], dep
     if (thrown !== null && typeof thrown === "object") {
       const source = thrown as { name?: unknown; message?: unknown; stack?: unknown; code?: unknown; cause?: unknown };
       record.name = cleanText(source.name ?? "Error", 200);
-      record.message = cleanText(source.message ?? describe(thrown), MAX_MESSAGE);
-      if (typeof source.stack === "string") record.stack = cleanText(source.stack, MAX_STACK);
+      record.message = clean(source.message ?? describe(thrown), MAX_MESSAGE);
+      if (typeof source.stack === "string") record.stack = clean(source.stack, MAX_STACK);
       if (typeof source.code === "string" || typeof source.code === "number") record.code = cleanText(source.code, 100);
       if (source.cause !== undefined && source.cause !== null && depth < MAX_CAUSES) {
         record.cause = recordError(source.cause, undefined, depth + 1);
       }
     } else {
-      record.message = cleanText(thrown, MAX_MESSAGE);
+      record.message = clean(thrown, MAX_MESSAGE);
     }
   } catch {
     record.message = record.message || "(the error could not be read)";
   }
   if (reason) record.reason = reason;
   return record;
+}
+
+/** Scrubbed before it is cut: half a secret would not look like one. */
+function clean(text: unknown, longest: number): string {
+  return cleanText(scrub(cleanText(text, longest + 1_000)), longest);
 }
 
 function describe(thrown: object): string {

@@ -33,6 +33,19 @@ describe("a database that cannot be had", () => {
   });
 });
 
+test("migrate --grants prints what a role needs, and changes nothing; a duty that is none is refused", async () => {
+  const env = { DATABASE_URL: "postgres://nobody@127.0.0.1:9/app", HOLDFAST_SCHEMA: "jobs" };
+  const { code, stdout, stderr } = await run(["migrate", "--grants", 'o"dd', "--duty", "view"], { env });
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain('grant select on all tables in schema "jobs" to "o""dd";');
+  expect(stdout).not.toContain("insert");
+  expect((await run(["migrate", "--grants", "x", "--duty", "rule"], { env })).code).toBe(2);
+  expect(await run(["migrate", "--grants", ""], { env })).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("role"),
+  });
+});
+
 describe("migrate", () => {
   const env = () => ({ DATABASE_URL: database.url, HOLDFAST_SCHEMA: "by command" });
 

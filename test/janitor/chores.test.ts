@@ -164,12 +164,12 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
   });
 
   test("expire-keys: passes by the keys of jobs that wait or are dead, however many are in front", async () => {
-    const [waiting, ended] = [makeKind(), makeKind()];
+    const [waiting, over] = [makeKind(), makeKind()];
     const rows = Array.from({ length: 2_500 }, (_, n) => ({ payload: n, key: `k${n}` }));
     const alive = rows.slice(0, 1_500).map((row) => ({ ...row, delay: "3650d" as const }));
     await bench.hf.enqueueMany(waiting, alive);
-    await bench.hf.enqueueMany(ended, rows.slice(0, 10));
-    await drain(bench.hf, [ended]);
+    await bench.hf.enqueueMany(over, rows.slice(0, 10));
+    await drain(bench.hf, [over]);
     await bench.hf.clock.advance("31d");
     const before = await count("job_keys");
     expect(await rowsOf("expire-keys")).toMatchObject({ expired: expect.any(Number) });
@@ -178,7 +178,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     await run("expire-keys");
     const { rows: left } = await bench.db.query<{ kind: string; n: number }>(
       "select kind, count(*)::integer as n from holdfast.job_keys where kind = any($1) group by kind",
-      [[waiting.kind, ended.kind]],
+      [[waiting.kind, over.kind]],
     );
     expect(left).toEqual([{ kind: waiting.kind, n: 1_500 }]);
     await bench.db.query("delete from holdfast.jobs where kind = $1", [waiting.kind]);

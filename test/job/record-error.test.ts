@@ -22,6 +22,36 @@ const thrower = (): never => {
   throw new Error("no");
 };
 
+test.each([
+  ["connect to postgres://app:hunter2@db.example/x failed", "connect to postgres://app:***@db.example/x failed"],
+  ["https://:hunter2@mirror.example", "https://:***@mirror.example"],
+  ["401 for Authorization: Bearer hunter2hunter2.x-y_z=", "401 for Authorization: Bearer ***"],
+  ["basic aHVudGVyMjpodW50ZXIy was refused", "basic *** was refused"],
+  [
+    "GET https://api.telegram.org/bot123456789:AAEhunter2hunter2hunter2hunter2hunter/getFile: 404",
+    "GET https://api.telegram.org/bot***/getFile: 404",
+  ],
+  [`${"x".repeat(4_080)} postgres://app:${"hunter2".repeat(20)}@db`, expect.not.stringContaining("hunter2")],
+  [
+    "at 12:30:45 user ada@example.com asked http://example.com:8080/a@b",
+    expect.stringContaining("ada@example.com asked http://example.com:8080/a@b"),
+  ],
+])("secrets are not recorded: %s", (text, shown) => {
+  const error = new Error(text, { cause: new Error(text) });
+  error.stack = `Error: ${text}\n    at somewhere`;
+  const record = recordError(error);
+  expect(record.message).toEqual(shown);
+  expect(record.cause?.message).toEqual(shown);
+  expect(record.stack).not.toContain("hunter2");
+  expect(recordError(text).message).toEqual(shown);
+});
+
+test("scrubbing takes no longer than the text is", () => {
+  const began = performance.now();
+  for (const piece of ["a.", "a://", "1234567:", "Bearer ", "://:", "a:/"]) recordError(piece.repeat(1_000_000));
+  expect(performance.now() - began).toBeLessThan(2_000);
+});
+
 describe("thrown values", () => {
   test.each<[string, unknown, string]>([
     ["a string", "plain text", "plain text"],

@@ -1,7 +1,8 @@
 // holdfast migrate: brings the schema up to date, says whether it is, or prints the SQL for somebody else to run.
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Db } from "../../db/db.ts";
 import { SchemaOutdated } from "../../errors.ts";
+import { DUTIES, type Duty, grantsSql } from "../../migrate/grants.ts";
 import { makeStore } from "../../store/sql.ts";
 import { EXIT } from "../exit-codes.ts";
 import { note, print } from "../output.ts";
@@ -11,6 +12,8 @@ import { readSettings, type ServerOptions, withDatabaseFlags } from "./options.t
 interface MigrateOptions extends ServerOptions {
   print?: boolean;
   status?: boolean;
+  grants?: string;
+  duty: string;
 }
 
 export function addMigrate(program: Command): void {
@@ -24,6 +27,10 @@ export function addMigrate(program: Command): void {
   withDatabaseFlags(command)
     .option("--print", "print the SQL, from nothing to this version, and change nothing")
     .option("--status", "say whether the schema is up to date, and change nothing; exit code 1 if it is not")
+    .option("--grants <role>", "print the SQL that lets this database role do its duty, and change nothing")
+    .addOption(
+      new Option("--duty <duty>", "with --grants: what the role does").choices(DUTIES).default("work" satisfies Duty),
+    )
     .option("-v, --verbose", "say more about errors")
     .action(runMigrate);
 }
@@ -35,6 +42,7 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
   const { assertRoutines, installRoutines, missingRoutines, routinesSql } = await import("../../store/routines.ts");
   const { appMigrationSql, assertApp, migrateApp } = await import("../../migrate/app-migrations.ts");
   const apps = settings.apps.value.map(({ name, migrations = [] }) => ({ name, migrations }));
+  if (options.grants !== undefined) return print(grantsSql(schema, options.grants, dutyOf(options.duty)));
   if (options.print) {
     const forApps = apps.map(({ name, migrations }) => appMigrationSql(schema, name, migrations));
     return print([migrationSql(schema), routinesSql(schema), ...forApps].join("\n\n"));
@@ -68,6 +76,9 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
     await db.close();
   }
 }
+
+/** Commander has seen to it that it is one. */
+const dutyOf = (text: string): Duty => DUTIES.find((duty) => duty === text) ?? "work";
 
 async function openDatabase(settings: Settings): Promise<Db> {
   const folder = embeddedFolder(settings);

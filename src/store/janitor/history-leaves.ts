@@ -13,13 +13,16 @@ export interface Leaf {
   place: "attached" | "detaching" | "loose";
   /** Nothing is added to it any more. */
   isOver: boolean;
+  /** Our role may detach and drop it. */
+  isOurs: boolean;
 }
 
 const LEAVES = sql`
 select c.relname as name, to_char(to_date(right(c.relname, 8), 'YYYYMMDD'), 'YYYY-MM-DD') as day,
   (pg_relation_size(c.oid) / current_setting('block_size')::integer)::integer as pages,
   case when i.inhrelid is null then 'loose' when i.inhdetachpending then 'detaching' else 'attached' end as place,
-  to_date(right(c.relname, 8), 'YYYYMMDD') < (:schema.clock() at time zone 'UTC')::date - 1 as "isOver"
+  to_date(right(c.relname, 8), 'YYYYMMDD') < (:schema.clock() at time zone 'UTC')::date - 1 as "isOver",
+  pg_has_role(c.relowner, 'usage') and pg_has_role(p.relowner, 'usage') as "isOurs"
 from pg_class p join pg_class c on c.relnamespace = p.relnamespace and c.relkind = 'r'
 left join pg_inherits i on i.inhrelid = c.oid and i.inhparent = p.oid
 where p.oid = $1::text::regclass and c.relname ~ '^job_history_[0-9]{8}$'
@@ -28,6 +31,10 @@ order by c.relname`;
 export async function listLeaves(store: Store): Promise<Leaf[]> {
   return (await store.query<Leaf>(LEAVES, [historyName(store)])).rows;
 }
+
+/** The history's table and its schema, asked of the catalogue: as text a name could hold any quote. */
+const HISTORY = `(select tableoid from :schema.migrations limit 1) m join pg_class t on t.oid = m.tableoid
+    join pg_namespace n on n.oid = t.relnamespace join pg_class c on c.relnamespace = n.oid and c.relname = 'job_history'`;
 
 const placeOf = (store: Store, leaf: Leaf): string => `${quoteSchema(store.schema)}."${leaf.name}"`;
 
@@ -141,8 +148,38 @@ const statement = (text: string): Statement => ({
   textIn: (quotedSchema) => text.replaceAll(":schema", () => quotedSchema),
 });
 
+// On behalf of a role that does not own the tables, and may delete what is in them. Only what is past its retention.
+// Not concurrently, which no function can do: a short lock, or none.
+const DROP_DAY = routine({
+  name: "drop_day",
+  takes: ["date"],
+  gives: "void",
+  asOwner: true,
+  settings: ["lock_timeout = '100ms'"],
+  body: `
+if not has_table_privilege(coalesce(nullif(current_setting('role'), 'none'), session_user), (select c.oid from ${HISTORY}), 'delete') then
+  raise insufficient_privilege using message = 'permission denied to drop a day of the history';
+end if;
+if $1 >= (:schema.clock() at time zone 'UTC')::date - 1 or (
+  exists (select 1 from ${HISTORY} join pg_inherits i on i.inhparent = c.oid join pg_class l on l.oid = i.inhrelid
+    where l.relname = 'job_history_' || to_char($1, 'YYYYMMDD'))
+  and not exists (select 1 from :schema.history_days d where d.day = $1 and d.drop_at <= :schema.clock())
+) then raise exception 'not a day to be dropped: %', $1; end if;
+if exists (select 1 from ${HISTORY} join pg_inherits i on i.inhparent = c.oid join pg_class l on l.oid = i.inhrelid
+  where l.relname = 'job_history_' || to_char($1, 'YYYYMMDD')) then
+  execute (select format('alter table %1$I.job_history detach partition %1$I.%2$I', n.nspname, 'job_history_' || to_char($1, 'YYYYMMDD'))
+    from ${HISTORY});
+end if;
+execute (select format('drop table if exists %1$I.%2$I', n.nspname, 'job_history_' || to_char($1, 'YYYYMMDD')) from ${HISTORY});
+delete from :schema.history_days d where d.day = $1`,
+});
+
 /** Takes the leaf out and drops it. Throws when it would have to wait for somebody: come back later. */
 export async function dropLeaf(store: Store, leaf: Leaf): Promise<void> {
+  if (!leaf.isOurs && leaf.place !== "detaching") {
+    await store.query(DROP_DAY, [leaf.day]);
+    return;
+  }
   const name = `:schema."${leaf.name}"`;
   const isServer = store.tier === "server";
   if (leaf.place === "detaching") {

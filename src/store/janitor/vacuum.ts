@@ -20,7 +20,10 @@ const HOT = [
 
 const DEAD_ROWS = sql`
 select s.relname as name, s.n_dead_tup::float8 as dead, s.n_live_tup::float8 as live
-from pg_stat_user_tables s where s.schemaname = $1 and s.relname = any($2::text[])
+from pg_stat_user_tables s join pg_class c on c.oid = s.relid
+where s.schemaname = $1 and s.relname = any($2::text[])
+  -- Others' tables are not vacuumed, and nobody says so.
+  and pg_has_role(c.relowner, 'usage')
   and s.n_dead_tup > 1000 and s.n_dead_tup > 0.2 * s.n_live_tup
   -- Somebody is at it, or has just been.
   and coalesce(s.last_autovacuum, '-infinity') < now() - interval '30 seconds'
