@@ -89,6 +89,7 @@ const MAX_CLAIM = 1_000;
 const MIN_POLL_MS = 25;
 /** While claims come back full there is no hurry to look what else is there: a better rank, a suspect. */
 const BUSY_LOOK_MS = 250;
+const FLOWING_MS = 100;
 const LOOK_BACK_EVERY_MS = 500;
 const LOOK_BACK_SHARE = 0.04;
 const LOOK_BACK_LIMIT = 64;
@@ -126,6 +127,9 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let carefulUntil = 0;
   /** The last claim got all it asked for: there is more. */
   let wasFull = false;
+  let fullAt = -Infinity;
+  /** The last claim was a light one that was not full: the ordinary way must say what is left. */
+  let hasMissed = false;
 
   /** Sends one claim; occupancy has been told that it is on its way. */
   async function take(
@@ -180,7 +184,9 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     // Enough of each lane that the best of all are surely among them, unless there are very many.
     const perLane = Math.min(limit, Math.max(16, 4 * Math.ceil(limit / best.length)));
     if (!occupancy.beginClaim()) return 0;
-    if (best.length === 1 && wasFull && limit >= MANY && input.suitsLight(best[0]!.kind)) {
+    // A lane that was full a moment ago fills up again.
+    const isFlowing = wasFull || (!hasMissed && performance.now() - fullAt < FLOWING_MS);
+    if (best.length === 1 && isFlowing && limit >= MANY && input.suitsLight(best[0]!.kind)) {
       return await claimLightly(best[0]!, limit);
     }
     const jobs = await take("ordinary", (holder) =>
@@ -190,6 +196,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     );
     lanes.claimed(best, wakesBefore, jobs, limit);
     wasFull = jobs.length >= limit;
+    hasMissed = false;
+    if (wasFull) fullAt = performance.now();
     return jobs.length;
   }
 
@@ -203,7 +211,9 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       return jobs;
     });
     // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.
+    hasMissed = !wasFull;
     if (!wasFull) return claimed.length;
+    fullAt = performance.now();
     lanes.claimed([lane], wakesBefore, claimed, claimed.length);
     // It may have been cut at so many bytes: next time about as many, and a few more.
     const isCut = claimed.length < most;
