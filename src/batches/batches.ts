@@ -5,6 +5,10 @@ import { fromTransaction } from "../db/caller-transaction.ts";
 import { type Batch, BATCH_STATES, type BatchItem, type BatchState } from "../job/batch.ts";
 import { type AnyBatchKind, type BatchKind, isBatchKind } from "../job/define-batch.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
+import { fingerprintOf } from "../job/fingerprint.ts";
+import { type ErrorRecord, recordError } from "../job/outcome.ts";
+import { toStorableJson } from "../job/storable.ts";
+import type { HoldfastEvents } from "../metrics/events.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { makeAlarm, sleep } from "../shared/sleep.ts";
@@ -14,6 +18,7 @@ import type { Advanced } from "../store/batches/advance.ts";
 import { cancelBatch } from "../store/batches/cancel.ts";
 import type { Controlled } from "../store/batches/control.ts";
 import { createBatch, type CreatedBatch, type NewBatch } from "../store/batches/create.ts";
+import { type EndHanded, endHanded } from "../store/batches/end-handed.ts";
 import { deleteBatch } from "../store/batches/delete.ts";
 import { type ErrorGroup, listErrorGroups } from "../store/batches/errors.ts";
 import { listItems, readItem } from "../store/batches/items.ts";
@@ -21,6 +26,7 @@ import { pauseBatch } from "../store/batches/pause.ts";
 import { listBatches, readBatch } from "../store/batches/read.ts";
 import { resumeBatch } from "../store/batches/resume.ts";
 import { retryFailedStep } from "../store/batches/retry-failed.ts";
+import { ackParcels } from "../store/inbox/ack.ts";
 import type { Store } from "../store/sql.ts";
 import { checkText, type CreateBatchOptions, readCreateOptions } from "./create-options.ts";
 import { addPart, type Items, type Part, partsOf, steadily } from "./write-items.ts";
@@ -63,6 +69,14 @@ export interface ControlOptions {
   by?: string;
 }
 
+export interface AckOptions extends ControlOptions {
+  /** One of those of its kind, or `error`. The kind's first unless told otherwise. */
+  outcome?: string;
+  result?: unknown;
+  /** Why it is an error. */
+  error?: string;
+}
+
 export interface Batches {
   /** Any number of items, from a list or a stream; they start to run while others are still being added. */
   create<Item, Input, Label extends string>(
@@ -96,6 +110,11 @@ export interface Batches {
   cancel(id: string, options?: ControlOptions): Promise<Batch>;
   /** Items that ended as errors wait again with a full budget, and the batch goes on. */
   retryFailed(id: string, options?: ControlOptions): Promise<{ retried: number; batch: Batch }>;
+  /**
+   * The owner's word on an item that was handed over: what it came to. The first one counts; later ones are told what
+   * it was, and `first` is false.
+   */
+  ack(id: string, seq: number, options?: AckOptions): Promise<{ outcome: string; first: boolean }>;
   /** A finished batch goes, with its items. */
   delete(id: string, options?: ControlOptions): Promise<void>;
   /** Resolves when it is done, or cancelled and nothing of it runs any more. */
@@ -109,6 +128,10 @@ export interface BatchesInput {
   onCreated(batch: NewBatch): void;
   /** Jobs of items that run and have to stop. */
   onCancelled(jobIds: readonly string[]): void;
+  /** An owner named the outcome of an item. */
+  onAcked(event: HoldfastEvents["item.ended"]): void;
+  /** How long the content of what was handed back stays after the ack. */
+  keepAckedMs: number;
   /** Calls back when something about a batch was heard of in this process. */
   onNews(listener: (batchId: string) => void): () => void;
 }
@@ -118,7 +141,8 @@ const EXPORT_PAGE = 1_000;
 const MAIN_WRITER = "create";
 const MAX_TRIES = 15;
 
-export function makeBatches({ store, onAdvanced, onCreated, onCancelled, onNews }: BatchesInput): Batches {
+export function makeBatches(input: BatchesInput): Batches {
+  const { store, onAdvanced, onCreated, onCancelled, onNews } = input;
   const found = async (id: string): Promise<Batch> => {
     const batch = await readBatch(store, id);
     if (!batch)
@@ -322,6 +346,33 @@ export function makeBatches({ store, onAdvanced, onCreated, onCancelled, onNews 
       }
       return { retried, batch: await found(id) };
     },
+    async ack(id, seq, options = {}) {
+      refuseUnknown("batches.ack()", options, ["outcome", "result", "error", "by"]);
+      const batch = await found(checkId(id));
+      const end = readAck(batch, checkSeq(seq), options);
+      const ended = await patiently(id, () =>
+        store.transaction(async (tx) => {
+          const item = await endHanded(tx, end);
+          // Its content has done its work. A parcel that is gone already is no reason to refuse the outcome.
+          if (item?.changed && item.parcelId !== null && item.owner !== null) {
+            await ackParcels(tx, item.owner, [item.parcelId], input.keepAckedMs);
+          }
+          return item;
+        }),
+      );
+      if (!ended || ended.outcome === null) {
+        throw new StateConflict(
+          `Item ${seq} of batch ${id} is not handed over.`,
+          "Only what waits for its owner can be acked; look at its state.",
+        );
+      }
+      if (ended.advanced) onAdvanced(id, ended.advanced);
+      if (ended.changed) {
+        const { kind, queue } = batch;
+        input.onAcked({ batchId: id, seq, kind, queue, outcome: ended.outcome, durationMs: null });
+      }
+      return { outcome: ended.outcome, first: ended.changed };
+    },
     async delete(id, { by } = {}) {
       const result = await patiently(id, () => deleteBatch(store, checkId(id), by ?? null));
       // Asked for twice: it is gone either way.
@@ -352,6 +403,30 @@ export function makeBatches({ store, onAdvanced, onCreated, onCancelled, onNews 
         stop();
       }
     },
+  };
+}
+
+function readAck(batch: Batch, seq: number, options: AckOptions): EndHanded {
+  const labels = [...Object.keys(batch.outcomes), "error"];
+  const { outcome = batch.ackedAs, result, error, by } = options;
+  if (!labels.includes(outcome)) {
+    throw new OptionInvalid(
+      `${batch.kind} has no outcome ${JSON.stringify(outcome)}.`,
+      `Give one of ${labels.join(", ")}.`,
+    );
+  }
+  const record: ErrorRecord | undefined =
+    outcome === "error"
+      ? recordError({ name: "Rejected", message: error ?? "The owner could not use it." })
+      : undefined;
+  return {
+    batchId: batch.id,
+    seq,
+    outcome,
+    result: result === undefined ? undefined : toStorableJson("batches.ack() result", result),
+    error: record,
+    fingerprint: record && fingerprintOf(record),
+    by: by ?? null,
   };
 }
 

@@ -75,6 +75,7 @@ export function readCreateOptions(kind: AnyBatchKind, options: CreateBatchOption
     openMs: batch.openMs,
     handMs: batch.handMs,
     handTries: batch.handTries,
+    ackedAs: batch.ackedAs,
   };
 }
 

@@ -1,6 +1,7 @@
 // The client: what open() gives. It only delegates; the work is done in the rooms below.
 import { JOB_EVENTS } from "../metrics/job-ended.ts";
 import { type Batches, makeBatches } from "../batches/batches.ts";
+import { makeBatchChores } from "../batches/chores.ts";
 import { makeHandBack } from "../batches/hand-back.ts";
 import { makeRunnable } from "../batches/run-item.ts";
 import { makeStarted } from "../batches/started.ts";
@@ -157,6 +158,8 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     onAdvanced,
     onCreated: ({ id: batchId, kind, owner, total }) => events.emit("batch.created", { batchId, kind, owner, total }),
     onCancelled: (jobIds) => wakeUps.send({ cancelIds: jobIds }),
+    onAcked: (event) => events.emit("item.ended", event),
+    keepAckedMs: options.inbox.keepAckedMs,
     onNews: (listener) => events.on("batch.finished", ({ batchId }) => listener(batchId)),
   });
   const itemTools = {
@@ -196,6 +199,15 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     }),
   });
   janitor.add(makeAuditChore(store));
+  for (const chore of makeBatchChores({
+    store,
+    events,
+    onAdvanced,
+    onCancelled: (jobIds) => wakeUps.send({ cancelIds: jobIds }),
+    purgeEvery: options.purgeEvery,
+  })) {
+    janitor.add(chore);
+  }
   janitor.add(
     makeInboxChore({
       store,

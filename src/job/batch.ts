@@ -76,6 +76,8 @@ export interface Batch {
   attempts: number;
   priority: number;
   outcomes: Record<string, OutcomeRule>;
+  /** What an item came to that was acked without a word about it. */
+  ackedAs: string;
   /** What the owner keeps with it. */
   fields: Record<string, unknown>;
   /** How often it became done: once, and once more for each retry of what failed. */

@@ -41,7 +41,7 @@ export interface ErrorRecord {
   stack?: string;
   code?: string;
   /** Why Holdfast ended the attempt, when it was not the handler's own error. */
-  reason?: "crashed" | "timeout" | "invalid-payload" | "fatal" | "exhausted";
+  reason?: "crashed" | "timeout" | "invalid-payload" | "fatal" | "exhausted" | "expired";
   cause?: ErrorRecord;
 }
 

@@ -64,6 +64,12 @@ export interface HoldfastEvents {
     /** null: the janitor, a person or the owner ended it, not a run. */
     durationMs: number | null;
   };
+  /** Nobody acked what was handed back in time: the items wait again. */
+  "item.bounced": { batchId: string; kind: string; seqs: number[] };
+  /** Items were nowhere, or slots were not used, and the janitor here put it right. It must not happen. */
+  "batch.healed": { batchId: string; kind: string; lost: number };
+  /** A counter was not what the items say. It must not happen. */
+  "batch.miscounted": { batchId: string; kind: string; what: string; kept: number; counted: number };
   "worker.started": { workerId: string; kinds: string[]; concurrency: number };
   "worker.stopped": { workerId: string };
   /** A chore of the janitor ran here; `rows` says how many came to which end. */
@@ -93,6 +99,9 @@ export const EVENT_NAMES = [
   "batch.created",
   "batch.finished",
   "item.ended",
+  "item.bounced",
+  "batch.healed",
+  "batch.miscounted",
   "worker.started",
   "worker.stopped",
   "chore.ran",

@@ -5,6 +5,7 @@ import { defineBatch } from "#src/job/define-batch.js";
 import { defineJob } from "#src/job/define-job.js";
 import { z } from "zod";
 import { caught, uniqueName } from "../support/make.ts";
+import { soon } from "../support/soon.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 const kindOf = (): ReturnType<typeof make> => make();
@@ -53,7 +54,7 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     const kind = kindOf();
     const worker = await hf.work([kind]);
     const { id } = await hf.batches.create(kind, [1, 2], { total: 4 });
-    await expect.poll(async () => (await hf.batches.get(id))!.ended).toBe(2);
+    await soon(async () => (await hf.batches.get(id))!.ended).toBe(2);
     expect(await hf.batches.get(id)).toMatchObject({ state: "running", total: 4, added: 2, closed: false });
     await expect(hf.batches.close(id)).rejects.toThrow(StateConflict);
     await expect(hf.batches.add(kind, id, [3, 4, 5])).rejects.toThrow(StateConflict);
@@ -86,7 +87,7 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     const kind = kindOf();
     const worker = await hf.work([kind]);
     const { id } = await hf.batches.create(kind, [1, 2], { open: true });
-    await expect.poll(async () => (await hf.batches.get(id))!.ended).toBe(2);
+    await soon(async () => (await hf.batches.get(id))!.ended).toBe(2);
     expect((await hf.batches.get(id))!.state).toBe("running");
     await hf.batches.close(id);
     expect(await hf.batches.get(id)).toMatchObject({ state: "done", ended: 2 });

@@ -4,6 +4,7 @@ import { NotFound, StateConflict } from "#src/errors.js";
 import { type AnyBatchKind, defineBatch } from "#src/job/define-batch.js";
 import type { ItemContext } from "#src/job/item.js";
 import { aborted, caught, makeGate, uniqueName } from "../support/make.ts";
+import { soon } from "../support/soon.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
@@ -54,7 +55,7 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     expect(paused).toMatchObject({ state: "paused", counts: { running: 2, pending: 4 } });
     expect(await hf.batches.pause(id)).toMatchObject({ state: "paused" });
     held.release();
-    await expect.poll(async () => (await hf.batches.get(id))!.counts["done"]).toBe(2);
+    await soon(async () => (await hf.batches.get(id))!.counts["done"]).toBe(2);
     // Long enough for a claim, if there were anything to claim.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(held.runs).toHaveLength(2);
@@ -103,11 +104,11 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     });
     const worker = await hf.work([kind]);
     const { id } = await hf.batches.create(kind, numbers(1_000));
-    await expect.poll(() => starts.length).toBe(2);
+    await soon(() => starts.length).toBe(2);
     const asked = Date.now();
     const cancelled = await hf.batches.cancel(id);
     expect(cancelled).toMatchObject({ state: "cancelled", counts: { cancelled: 998, running: 2 } });
-    await expect.poll(() => signals).toEqual(["cancelled", "cancelled"]);
+    await soon(() => signals).toEqual(["cancelled", "cancelled"]);
     expect(Date.now() - asked).toBeLessThan(1_000);
     expect(await hf.batches.cancel(id)).toMatchObject({ state: "cancelled" });
     await expect(hf.batches.resume(id)).rejects.toThrow(StateConflict);

@@ -1,7 +1,8 @@
-// docs/options.md names every option of open() and work(), and docs/inbox.md every option of the inbox, with the default it
+// docs/options.md names every option of open(), work() and defineBatch(), and docs/inbox.md every option of the inbox, with the default it
 // really has.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { BATCH_DEFAULTS } from "#src/job/define-batch.js";
 import { INBOX_DEFAULTS } from "#src/options/inbox.js";
 import { OPEN_DEFAULTS, WORK_DEFAULTS } from "#src/options.js";
 
@@ -10,10 +11,16 @@ function section(page: string, title: string): string {
   return parts.find((part) => part.startsWith(title)) ?? "";
 }
 
+/** As they are written in a definition. */
+function asWritten({ within, tries, ...defaults }: typeof BATCH_DEFAULTS): Record<string, unknown> {
+  return { ...defaults, backoff: [...defaults.backoff], "handBack.within": within, "handBack.tries": tries };
+}
+
 test.each([
   ["docs/options.md", "`open(options)`", OPEN_DEFAULTS],
   ["docs/options.md", "`hf.work(kinds, options)`", WORK_DEFAULTS],
   ["docs/inbox.md", "Limits", INBOX_DEFAULTS],
+  ["docs/options.md", "`defineBatch(kind, options)`", asWritten(BATCH_DEFAULTS)],
 ])("%s: %s", (page, title, defaults) => {
   for (const [name, value] of Object.entries(defaults)) {
     const line = section(page, title)

@@ -134,7 +134,8 @@ insert into :schema.batch_log (batch_id, n, at, what, by, state, seqs, added, ta
   ended_total, ended, admitted, parked, pace_at, pace_ended, pace_before_at, pace_before_ended)
 values ($1, v_l.n + 1, v_now, $2, $3, v_b.state, $4, v_l.added, v_l.taken, v_l.returned, v_l.retaken, v_l.handed,
   v_l.ended_total, v_l.ended, v_l.admitted, v_l.parked, v_l.pace_at, v_l.pace_ended, v_l.pace_before_at,
-  v_l.pace_before_ended);`,
+  v_l.pace_before_ended);
+insert into :schema.batch_news (batch_id, n, owner) values ($1, v_l.n + 1, v_b.owner);`,
   body: `select v_l.n + 1, v_given::integer, v_finished, v_b.state::text, v_b.kind::text, v_b.rank::smallint, v_b.owner::text,
   case when v_finished and v_b.state = 'done' then v_b.on_done ->> 'kind' end`,
 });

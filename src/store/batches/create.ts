@@ -22,19 +22,20 @@ export interface NewBatch {
   openMs: number;
   handMs: number;
   handTries: number;
+  ackedAs: string;
 }
 
 const CREATE = sql`
 with r as (
   select * from jsonb_to_record($1::text::jsonb) as r (id uuid, kind text, queue text, rank smallint, attempts integer,
     concurrency integer, outcomes jsonb, on_done jsonb, fields jsonb, owner text, key text, total bigint, keep_ms bigint,
-    keep_key_ms bigint, open_ms bigint, hand_ms bigint, hand_tries integer)
+    keep_key_ms bigint, open_ms bigint, hand_ms bigint, hand_tries integer, acked_as text)
 ),
 made as (
   insert into :schema.batches (id, kind, queue, rank, attempts, concurrency, outcomes, on_done, fields, owner, key, total,
-    keep_ms, keep_key_ms, open_ms, hand_ms, hand_tries, created_at, touched_at)
+    keep_ms, keep_key_ms, open_ms, hand_ms, hand_tries, acked_as, created_at, touched_at)
   select id, kind, queue, rank, attempts, concurrency, outcomes, on_done, fields, owner, key, total,
-    keep_ms, keep_key_ms, open_ms, hand_ms, hand_tries, :schema.clock(), :schema.clock()
+    keep_ms, keep_key_ms, open_ms, hand_ms, hand_tries, acked_as, :schema.clock(), :schema.clock()
   from r on conflict do nothing
   returning id
 ),
@@ -43,6 +44,9 @@ logged as (
     admitted, parked, pace_at, pace_ended, pace_before_at, pace_before_ended)
   select id, 1, :schema.clock(), 'created', 'queued', 0, 0, 0, 0, 0, 0, '{}', 0, 0, :schema.clock(), 0, :schema.clock(), 0
   from made
+),
+told as (
+  insert into :schema.batch_news (batch_id, n, owner) select m.id, 1, r.owner from made m, r
 )
 select id from made`;
 
@@ -60,7 +64,7 @@ export interface CreatedBatch {
 }
 
 export async function createBatch(store: Store, batch: NewBatch): Promise<CreatedBatch> {
-  const { outcomes, onDone, fields, keepMs, keepKeyMs, openMs, handMs, handTries, ...same } = batch;
+  const { outcomes, onDone, fields, keepMs, keepKeyMs, openMs, handMs, handTries, ackedAs, ...same } = batch;
   const text = JSON.stringify({
     ...same,
     outcomes: JSON.parse(outcomes) as unknown,
@@ -71,6 +75,7 @@ export async function createBatch(store: Store, batch: NewBatch): Promise<Create
     open_ms: openMs,
     hand_ms: handMs,
     hand_tries: handTries,
+    acked_as: ackedAs,
   });
   const { rows } = await store.query<{ id: string }>(CREATE, [text]);
   if (rows[0]) return { id: rows[0].id, created: true, closed: false, owner: batch.owner };

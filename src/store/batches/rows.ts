@@ -16,6 +16,7 @@ export interface BatchRow {
   rank: number;
   declared: string | null;
   outcomes: Record<string, OutcomeRule>;
+  acked_as: string | null;
   fields: Record<string, unknown>;
   created_at: Date;
   started_at: Date | null;
@@ -35,7 +36,7 @@ export interface BatchRow {
 
 // The newest entry of the log has the counters. What runs of what has a slot is looked up: a claim writes no log.
 export const BATCH_COLUMNS = `b.id, b.kind, b.queue, b.owner, b.key, b.state, b.reason, b.concurrency, b.attempts, b.rank,
-  b.total as declared, b.outcomes, b.fields, b.created_at, b.started_at, b.paused_at, b.closed_at, b.finished_at,
+  b.total as declared, b.outcomes, b.acked_as, b.fields, b.created_at, b.started_at, b.paused_at, b.closed_at, b.finished_at,
   b.completions, l.n, l.added, l.handed, l.ended_total, l.ended,
   case when l.admitted = 0 then 0 else (select count(*) from :schema.jobs j
     where j.batch_id = b.id and j.state = 'running')::integer end as running,
@@ -89,6 +90,7 @@ export function toBatch(row: BatchRow): Batch {
     attempts: row.attempts,
     priority: row.rank === 0 ? 0 : -row.rank,
     outcomes: row.outcomes,
+    ackedAs: row.acked_as ?? Object.keys(row.outcomes)[0] ?? "done",
     fields: row.fields,
     completions: row.completions,
     version: row.n,
