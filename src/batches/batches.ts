@@ -138,7 +138,8 @@ export interface BatchesInput {
 
 const MAX_PAGE = 500;
 const EXPORT_PAGE = 1_000;
-const MAIN_WRITER = "create";
+/** The writer of what create() adds: whoever goes on with it adds under this name. */
+export const MAIN_WRITER = "create";
 const MAX_TRIES = 15;
 
 export function makeBatches(input: BatchesInput): Batches {
@@ -171,6 +172,12 @@ export function makeBatches(input: BatchesInput): Batches {
   async function begin(target: Store, batch: NewBatch, part: Part, close: boolean): Promise<First> {
     return await target.transaction(async (tx) => {
       const made = await createBatch(tx, batch);
+      if (made.owner !== batch.owner) {
+        throw new StateConflict(
+          `The key ${JSON.stringify(batch.key)} of ${batch.kind} stands for a batch of another owner.`,
+          "Take another key.",
+        );
+      }
       // Somebody else's, with this key, and complete.
       if (made.id !== batch.id && made.closed) return { made, added: undefined };
       const addition = {

@@ -9,13 +9,25 @@ export interface Bytes {
   readonly bytes: readonly string[];
 }
 
+/** JSON that the contract checks, or lines of JSON that the route reads itself as a stream: then its `body` is null. */
+export interface JsonOrLines<S extends z.ZodType = z.ZodType> extends Bytes {
+  readonly json: S;
+}
+
 /** Something else than JSON in an answer: the route returns a Response. */
 export interface Media {
   readonly media: string;
 }
 
 export const bytes = (...types: string[]): Bytes => ({ bytes: types });
+export const jsonOrLines = <S extends z.ZodType>(json: S): JsonOrLines<S> => ({
+  ...bytes(JSON_TYPE, LINES_TYPE),
+  json,
+});
 export const media = (type: string): Media => ({ media: type });
+
+export const JSON_TYPE = "application/json";
+export const LINES_TYPE = "application/x-ndjson";
 
 export type Fields = z.ZodObject;
 const NOTHING = z.strictObject({});
@@ -69,13 +81,23 @@ export type AnyContract = Contract;
 export interface InputOf<C extends AnyContract> {
   params: z.output<C["params"]>;
   query: z.output<C["query"]>;
-  body: C["body"] extends z.ZodType ? z.output<C["body"]> : null;
+  body: C["body"] extends z.ZodType
+    ? z.output<C["body"]>
+    : C["body"] extends JsonOrLines<infer S>
+      ? z.output<S> | null
+      : null;
 }
 
 /** What a caller sends. */
-export type BodyOf<C extends AnyContract> = C["body"] extends z.ZodType ? z.input<C["body"]> : never;
+export type BodyOf<C extends AnyContract> = C["body"] extends z.ZodType
+  ? z.input<C["body"]>
+  : C["body"] extends JsonOrLines<infer S>
+    ? z.input<S>
+    : never;
 
 export type OutputOf<C extends AnyContract> = C["output"] extends z.ZodType ? z.output<C["output"]> : never;
 
 export const isBytes = (body: AnyContract["body"]): body is Bytes => body !== null && "bytes" in body;
+/** Whether the JSON of its body is checked here, whatever else it may be. */
+export const hasJson = (body: AnyContract["body"]): body is JsonOrLines => isBytes(body) && "json" in body;
 export const isMedia = (output: AnyContract["output"]): output is Media => "media" in output;

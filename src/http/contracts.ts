@@ -2,6 +2,7 @@
 // (tests compare), and the CLI takes its types from here. A new route file adds its contracts here.
 import { appContracts } from "./contracts/apps.ts";
 import { auditContracts } from "./contracts/audit.ts";
+import { batchContracts } from "./contracts/batches.ts";
 import { documentContracts } from "./contracts/document.ts";
 import { eventContracts } from "./contracts/events.ts";
 import { healthContracts } from "./contracts/health.ts";
@@ -14,6 +15,7 @@ import { workerContracts } from "./contracts/workers.ts";
 
 export const CONTRACTS = {
   ...jobContracts,
+  ...batchContracts,
   ...inboxContracts,
   ...queueContracts,
   ...workerContracts,

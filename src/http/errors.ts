@@ -110,7 +110,11 @@ function bodyOf({ code, message, hint }: { code: string; message: string; hint: 
   return { error: { code, message: asField(message), hint } };
 }
 
-/** Messages of hf.enqueue() name the function; whoever sent a body knows only its fields. */
+/** Messages of the client name the function; whoever sent a body knows only its fields. */
 function asField(message: string): string {
-  return message.replace(/^enqueue\(\) (has )?/, (_, has?: string) => (has ? "The body has " : ""));
+  return message
+    .replace(/^(Batch \S+: )?(?:enqueue|batches\.\w+)\(\) (has )?/, (_, batch = "", has?: string) => {
+      return `${batch as string}${has ? "The body has " : ""}`;
+    })
+    .replace(/^item (?=\d)/, "Item ");
 }

@@ -3,6 +3,7 @@
 // It answers every request, with JSON unless a contract says otherwise, and with headers that keep browsers from doing
 // more with it than asked. The order is always the same: host, origin, who is asking, may they, what do they ask.
 import { type Context, Hono } from "hono";
+import type { z } from "zod";
 import type { App } from "../apps/define-app.ts";
 import type { Holdfast } from "../client/client.ts";
 import { OptionInvalid } from "../errors.ts";
@@ -15,13 +16,15 @@ import { type Auditing, makeAuditing } from "./auditing.ts";
 import { readJson } from "./body.ts";
 import { type HostOptions, isLoopback, makeGuards } from "./browsers.ts";
 import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./callers.ts";
-import { type AnyContract, type InputOf, isBytes } from "./contract.ts";
+import { type AnyContract, hasJson, type InputOf, isBytes } from "./contract.ts";
 import type { Contracts } from "./contracts.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
 import { makeEventHub } from "./event-hub.ts";
+import { isLines } from "./lines.ts";
 import { readBody, readParams, readQuery } from "./read-input.ts";
 import { makeAppListRoutes } from "./routes/apps.ts";
 import { makeAuditRoutes } from "./routes/audit.ts";
+import { makeBatchRoutes } from "./routes/batches.ts";
 import { makeDocumentRoutes } from "./routes/document.ts";
 import { makeEventRoutes } from "./routes/events.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
@@ -93,6 +96,7 @@ export function makeHandler(options: HandlerOptions): Handler {
   const hub = makeEventHub(hf);
   const routes: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
+    ...makeBatchRoutes(hf, kinds),
     ...makeInboxRoutes(hf),
     ...makeQueueRoutes(hf),
     ...makeWorkerRoutes(hf),
@@ -174,10 +178,11 @@ async function answer(
       query: readQuery(contract.query, new URL(request.url).searchParams),
       body: null,
     };
-    if (contract.body !== null && !isBytes(contract.body)) {
+    const schema = jsonSchemaOf(contract, request);
+    if (schema) {
       invalidStatus = 422;
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the contract's schema gave
-      input.body = readBody(contract.body, await readJson(request)) as null;
+      input.body = readBody(schema, await readJson(request)) as null;
     }
     answered = await run(input, { caller, request });
   } catch (error) {
@@ -185,6 +190,13 @@ async function answer(
   }
   if (contract.audited) await doors.audit({ caller, action: name, request, answered });
   return answered instanceof Response ? answered : toResponse(answered);
+}
+
+/** What the body is checked with; undefined if there is none, or the route reads it itself. */
+function jsonSchemaOf({ body }: AnyContract, request: Request): z.ZodType | undefined {
+  if (body === null) return undefined;
+  if (!isBytes(body)) return body;
+  return hasJson(body) && !isLines(request) ? body.json : undefined;
 }
 
 function toResponse({ status = 200, body, headers = {} }: Answer<unknown>): Response {

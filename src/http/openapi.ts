@@ -1,7 +1,7 @@
 // The contracts as an OpenAPI 3.1 document. Nothing is written twice: schemas come from the contracts' own, descriptions
 // from their meta.
 import { z } from "zod";
-import { type AnyContract, isBytes, isMedia } from "./contract.ts";
+import { type AnyContract, hasJson, isBytes, isMedia } from "./contract.ts";
 import { CONTRACTS } from "./contracts.ts";
 import { HTTP_CODES } from "./errors.ts";
 
@@ -51,7 +51,10 @@ function operation(operationId: string, contract: AnyContract, schemas: Record<s
     made["requestBody"] = {
       required: true,
       content: isBytes(body)
-        ? Object.fromEntries(body.bytes.map((type) => [type, { schema: {} }]))
+        ? {
+            ...Object.fromEntries(body.bytes.map((type) => [type, { schema: {} }])),
+            ...(hasJson(body) && asJson(schemaOf(body.json, "input", schemas))),
+          }
         : asJson(schemaOf(body, "input", schemas)),
     };
   }

@@ -36,6 +36,7 @@ export interface Api {
   server: HttpServer;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
   post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  delete(path: string, headers?: Record<string, string>): Promise<Answer>;
   /** Any text as the body. */
   postText(path: string, text: string | Uint8Array, headers?: Record<string, string>): Promise<Answer>;
   close(): Promise<void>;
@@ -82,6 +83,7 @@ export async function serveApi(hf: Holdfast, options: Partial<ServeOptions> = {}
         headers: body === undefined ? headers : { "content-type": "application/json", ...headers },
         body: body === undefined ? null : JSON.stringify(body),
       }),
+    delete: (path, headers = {}) => call(path, { method: "DELETE", headers }),
     postText: (path, text, headers = {}) =>
       call(path, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: text }),
     close: () => server.close(),

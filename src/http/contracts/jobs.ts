@@ -62,7 +62,7 @@ const enqueued = z
   })
   .meta({ id: "Enqueued" });
 
-const errorRecord: z.ZodType<ErrorRecord> = z
+export const errorRecord: z.ZodType<ErrorRecord> = z
   .object({
     name: z.string(),
     message: z.string(),
@@ -144,6 +144,12 @@ function toState(text: string) {
   throw new OptionInvalid(`state is ${JSON.stringify(text)}.`, `Give one of ${JOB_STATES.join(", ")}.`);
 }
 
+/** What an item can come to besides error and cancelled. */
+export const outcomes = z.record(
+  z.string(),
+  z.object({ countsAs: z.string().exactOptional(), warning: z.boolean().exactOptional() }),
+);
+
 const kindView = z
   .object({
     kind: z.string(),
@@ -154,7 +160,11 @@ const kindView = z
     schema: z
       .record(z.string(), z.unknown())
       .nullable()
-      .meta({ description: "The payload's JSON Schema, where the kind's schema can give one." }),
+      .meta({ description: "The payload's, or one item's, JSON Schema, where the kind's schema can give one." }),
+    batch: z
+      .object({ concurrency: z.int(), outcomes })
+      .nullable()
+      .meta({ description: "Of a batch kind: batches are made of it, and no jobs." }),
   })
   .meta({ id: "Kind" });
 
@@ -222,7 +232,7 @@ export const jobContracts = {
     method: "GET",
     path: "/api/v1/kinds",
     access: "viewer",
-    summary: "The kinds of job that this server accepts.",
+    summary: "The kinds of job and of batch that this server accepts.",
     output: z.object({ kinds: z.array(kindView) }),
     answers: { 200: "All of them." },
   }),

@@ -2,19 +2,20 @@
 import type { Holdfast } from "../../client/client.ts";
 import type { EnqueueOptions } from "../../client/enqueue.ts";
 import type { ListOptions } from "../../client/jobs.ts";
-import { KindUnknown, NotFound } from "../../errors.ts";
+import { NotFound } from "../../errors.ts";
+import { isBatchKind } from "../../job/define-batch.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
 import { jobContracts, type KindView } from "../contracts/jobs.ts";
+import { given } from "../given.ts";
 import { toJobSummary, toJobView } from "../job-view.ts";
+import { makeKnownKinds } from "../known-kinds.ts";
 import { route } from "./route.ts";
 
 export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
-  const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
+  const known = makeKnownKinds(kinds);
   return {
     enqueueJob: route(jobContracts.enqueueJob, async ({ body: { kind, payload = null, ...options } }) => {
-      const known = byName.get(kind);
-      if (!known) throw unknownKind(kind, [...byName.keys()]);
-      const body = await hf.enqueue(known, payload, given<EnqueueOptions>(options));
+      const body = await hf.enqueue(known.job(kind), payload, given<EnqueueOptions>(options));
       return { status: body.created ? 201 : 200, body };
     }),
     listJobs: route(jobContracts.listJobs, async ({ query: { cursor, ...filter } }) => {
@@ -43,14 +44,19 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   };
 }
 
-/** Null and undefined are "not given". What remains is checked by the client, whoever calls it. */
-function given<Options extends object>(options: object): Options {
-  const filled = Object.entries(options).filter(([, value]) => value !== null && value !== undefined);
-  return Object.fromEntries(filled) as Options;
-}
-
-function toKindView({ kind, queue, attempts, leaseMs, timeoutMs, schema }: AnyJobKind): KindView {
-  return { kind, queue, attempts, leaseMs, timeoutMs, schema: schema ? jsonSchemaOf(schema["~standard"]) : null };
+function toKindView(known: AnyJobKind): KindView {
+  const { kind, queue, attempts, leaseMs, timeoutMs } = known;
+  const batch = isBatchKind(known) ? known.batch : null;
+  const schema = batch ? batch.schema : known.schema;
+  return {
+    kind,
+    queue,
+    attempts,
+    leaseMs,
+    timeoutMs,
+    schema: schema ? jsonSchemaOf(schema["~standard"]) : null,
+    batch: batch && { concurrency: batch.concurrency, outcomes: batch.outcomes },
+  };
 }
 
 /** Standard JSON Schema, where the schema's library has it. */
@@ -63,16 +69,4 @@ function jsonSchemaOf(standard: object): Record<string, unknown> | null {
     // A schema that JSON Schema cannot say.
     return null;
   }
-}
-
-const SHOWN_KINDS = 50;
-
-function unknownKind(kind: string, known: string[]): KindUnknown {
-  const more = known.length > SHOWN_KINDS ? ` and ${known.length - SHOWN_KINDS} more` : "";
-  return new KindUnknown(
-    `This server does not know the kind ${JSON.stringify(kind.slice(0, 130))}.`,
-    known.length === 0
-      ? "It knows none: list them in holdfast.config.ts."
-      : `Known kinds: ${known.slice(0, SHOWN_KINDS).join(", ")}${more}.`,
-  );
 }

@@ -1,0 +1,142 @@
+// /api/v1/batches: make, look, act. Each is one call of the client, about a batch that the caller may see.
+import type { CreateBatchOptions } from "../../batches/create-options.ts";
+import type { AddOptions, BatchListOptions, ItemListOptions } from "../../batches/batches.ts";
+import type { Holdfast } from "../../client/client.ts";
+import { NotFound, OptionInvalid } from "../../errors.ts";
+import type { Batch } from "../../job/batch.ts";
+import type { AnyJobKind } from "../../job/define-job.ts";
+import type { Caller } from "../../shared/caller.ts";
+import { toBatchView, toErrorGroupView, toItemView } from "../batch-view.ts";
+import { batchContracts } from "../contracts/batches.ts";
+import { createFromLines } from "../create-batch.ts";
+import { Refusal } from "../errors.ts";
+import { given } from "../given.ts";
+import { makeKnownKinds } from "../known-kinds.ts";
+import { readLines } from "../lines.ts";
+import { route } from "./route.ts";
+
+export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
+  const known = makeKnownKinds(kinds);
+
+  /** Somebody else's is the same 404 as none. */
+  async function seen(id: string, { owner }: Caller): Promise<Batch> {
+    const batch = await hf.batches.get(id);
+    if (batch && (owner === null || batch.owner === owner)) return batch;
+    throw new NotFound(`There is no batch ${id}.`, "Finished batches go after their retention; check the id.");
+  }
+
+  /** For whoever may see all of them the client itself says that there is none. */
+  async function checkOwner(id: string, caller: Caller): Promise<void> {
+    if (caller.owner !== null) await seen(id, caller);
+  }
+
+  return {
+    createBatch: route(batchContracts.createBatch, async ({ body, query }, { caller, request }) => {
+      if (body !== null) refuseBoth(query);
+      const { kind: name, items, ...rest } = body ?? { ...query, open: isTrue(query.open), items: undefined };
+      if (name === undefined) throw new OptionInvalid("The query has no kind.", "Give it: ?kind=articles.import");
+      const kind = known.batch(name);
+      const options = readOptions(rest, caller);
+      if (options.onDone) known.job(options.onDone.kind);
+      const answer =
+        body === null
+          ? await createFromLines(hf, { kind, lines: readLines(request), options, by: caller.name })
+          : await hf.batches.create(kind, items ?? [], options);
+      return { status: answer.created ? 201 : 200, body: answer };
+    }),
+    listBatches: route(batchContracts.listBatches, async ({ query }, { caller }) => {
+      const { cursor, withErrors, owner = caller.owner, ...filter } = query;
+      refuseOther(owner, caller);
+      const options = { ...filter, owner, withErrors: isTrue(withErrors), cursor: cursor?.toLowerCase() };
+      const { batches, next } = await hf.batches.list(given<BatchListOptions>(options));
+      return { body: { batches: batches.map((batch) => toBatchView(batch, caller.role)), next } };
+    }),
+    readBatch: route(batchContracts.readBatch, async ({ params: { id } }, { caller }) => ({
+      body: toBatchView(await seen(id, caller), caller.role),
+    })),
+    deleteBatch: route(batchContracts.deleteBatch, async ({ params: { id } }, { caller }) => {
+      const found = await seen(id, caller).catch((error: unknown) => {
+        if (error instanceof NotFound) return undefined;
+        throw error;
+      });
+      if (found) await hf.batches.delete(id, { by: caller.name });
+      return { body: { id, deleted: found !== undefined } };
+    }),
+    listItems: route(batchContracts.listItems, async ({ params: { id }, query }, { caller }) => {
+      await checkOwner(id, caller);
+      const { items, next } = await hf.batches.items(id, given<ItemListOptions>(query));
+      return { body: { items: items.map((item) => toItemView(item, caller.role)), next } };
+    }),
+    readItem: route(batchContracts.readItem, async ({ params: { id, seq } }, { caller }) => {
+      await checkOwner(id, caller);
+      const item = await hf.batches.item(id, seq);
+      if (!item) throw new NotFound(`Batch ${id} has no item ${seq}.`, "Items are counted from 1.");
+      return { body: toItemView(item, caller.role) };
+    }),
+    addItems: route(batchContracts.addItems, async ({ params: { id }, query, body }, { caller, request }) => {
+      if (body !== null) refuseBoth(query);
+      const { kind } = await seen(id, caller);
+      const { items, ...rest } = body ?? { ...query, close: isTrue(query.close), items: readLines(request) };
+      const answer = await hf.batches.add(known.batch(kind), id, items, given<AddOptions>(rest));
+      return { body: { id, ...answer } };
+    }),
+    closeBatch: route(batchContracts.closeBatch, async ({ params: { id } }, { caller }) => {
+      await checkOwner(id, caller);
+      await hf.batches.close(id);
+      return { body: toBatchView(await seen(id, caller), caller.role) };
+    }),
+    listErrors: route(batchContracts.listErrors, async ({ params: { id } }, { caller }) => {
+      await checkOwner(id, caller);
+      return { body: { errors: (await hf.batches.errors(id)).map(toErrorGroupView) } };
+    }),
+    pauseBatch: route(batchContracts.pauseBatch, async ({ params: { id } }, { caller }) => {
+      await checkOwner(id, caller);
+      return { body: toBatchView(await hf.batches.pause(id, { by: caller.name }), caller.role) };
+    }),
+    resumeBatch: route(batchContracts.resumeBatch, async ({ params: { id } }, { caller }) => {
+      await checkOwner(id, caller);
+      return { body: toBatchView(await hf.batches.resume(id, { by: caller.name }), caller.role) };
+    }),
+    cancelBatch: route(batchContracts.cancelBatch, async ({ params: { id } }, { caller }) => {
+      await checkOwner(id, caller);
+      return { body: toBatchView(await hf.batches.cancel(id, { by: caller.name }), caller.role) };
+    }),
+    retryFailed: route(batchContracts.retryFailed, async ({ params: { id } }, { caller }) => {
+      await checkOwner(id, caller);
+      const { retried, batch } = await hf.batches.retryFailed(id, { by: caller.name });
+      return { body: { ...toBatchView(batch, caller.role), retried } };
+    }),
+  };
+}
+
+const isTrue = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === "true");
+
+/** What the server's own people decide, not those it does something for. */
+const NOT_FOR_OWNERS = ["concurrency", "attempts", "priority", "onDone"] as const;
+
+function readOptions(rest: object, caller: Caller): CreateBatchOptions {
+  const options = given<CreateBatchOptions>(rest);
+  if (caller.owner === null) return options;
+  refuseOther(options.owner ?? caller.owner, caller);
+  const refused = NOT_FOR_OWNERS.find((name) => options[name] !== undefined);
+  if (refused !== undefined) {
+    throw forbidden(`A token that is bound to an owner cannot choose ${refused}.`, "Leave it out.");
+  }
+  return { ...options, owner: caller.owner };
+}
+
+function refuseOther(owner: string | null, caller: Caller): void {
+  if (caller.owner === null || owner === caller.owner) return;
+  throw forbidden(
+    `This token is for what is owned by ${JSON.stringify(caller.owner)} only.`,
+    "Leave the owner out, or use a token that may.",
+  );
+}
+
+const forbidden = (message: string, hint: string): Refusal => new Refusal("HOLDFAST_HTTP_FORBIDDEN", message, hint);
+
+function refuseBoth(query: Record<string, unknown>): void {
+  const name = Object.keys(query).find((key) => query[key] !== undefined);
+  if (name === undefined) return;
+  throw new OptionInvalid(`${name} stands in the query.`, "With JSON it stands in the body; the query is for lines.");
+}
