@@ -1,10 +1,9 @@
-// The inbox of a server, over HTTP: bodies and downloads are streams. Every refusal becomes a Problem, as in api.ts.
+// The inbox of a server, over HTTP: bodies and downloads are streams.
 import type { OutputOf } from "../http/contract.ts";
 import type { CONTRACTS } from "../http/contracts.ts";
-import { parseAnswer, refusal, Unanswered } from "./api.ts";
+import { ANSWER_WITHIN_MS, makeRequests, type Query, withQuery } from "./requests.ts";
 
 type Output<Name extends keyof typeof CONTRACTS> = OutputOf<(typeof CONTRACTS)[Name]>;
-type Query = Record<string, string | undefined>;
 
 export interface InboxApi {
   readonly url: string;
@@ -18,37 +17,15 @@ export interface InboxApi {
   stats(query: Query): Promise<Output<"listInboxes">>;
 }
 
-const ANSWER_WITHIN_MS = 30_000;
 /** Longer than a poll waits. */
 const POLL_WITHIN_MS = 90_000;
 /** A download that is silent for so long has broken off. */
 const SILENT_MS = 30_000;
 
 export function makeInboxApi(url: string, token: string | undefined): InboxApi {
-  async function reach(path: string, init: RequestInit & { duplex?: "half" }): Promise<Response> {
-    const headers = new Headers(init.headers);
-    if (token !== undefined) headers.set("authorization", `Bearer ${token}`);
-    try {
-      // A redirect would carry the token elsewhere.
-      return await fetch(`${url}/api/v1/inbox${path}`, { ...init, headers, redirect: "error" });
-    } catch (error) {
-      throw new Unanswered(url, error);
-    }
-  }
-
-  async function call<Answer>(path: string, init: RequestInit & { duplex?: "half" }): Promise<Answer> {
-    const response = await reach(path, init);
-    const answer = parseAnswer(await response.text().catch(() => ""));
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a server of ours answers is what the contract says
-    if (response.ok && answer !== undefined) return answer as Answer;
-    throw refusal(url, response.status, answer);
-  }
-
-  const at = (recipient: string, rest = ""): string => `/${encodeURIComponent(recipient)}/parcels${rest}`;
-  const withQuery = (path: string, query: Query): string => {
-    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    return given.length === 0 ? path : `${path}?${new URLSearchParams(given).toString()}`;
-  };
+  const requests = makeRequests(url, token);
+  const at = (recipient: string, rest = ""): string => `/api/v1/inbox/${encodeURIComponent(recipient)}/parcels${rest}`;
+  const call = requests.call;
 
   return {
     url,
@@ -68,11 +45,11 @@ export function makeInboxApi(url: string, token: string | undefined): InboxApi {
       const silence = new AbortController();
       const timer = setTimeout(() => silence.abort(new Error("The download fell silent.")), SILENT_MS);
       try {
-        const response = await reach(at(recipient, `/${encodeURIComponent(id)}/content`), {
+        const response = await requests.reach(at(recipient, `/${encodeURIComponent(id)}/content`), {
           headers: start > 0 ? { range: `bytes=${start}-` } : {},
           signal: either(silence.signal, signal),
         });
-        if (!response.ok) throw refusal(url, response.status, parseAnswer(await response.text()));
+        if (!response.ok) throw requests.refusal(response.status, await response.text());
         if (start > 0 && response.status !== 206) throw new Error("The server did not go on where it was asked to.");
         for await (const piece of response.body ?? []) {
           timer.refresh();
@@ -87,7 +64,7 @@ export function makeInboxApi(url: string, token: string | undefined): InboxApi {
         method: "POST",
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
       }),
-    stats: (query) => call(withQuery("", query), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }),
+    stats: (query) => call(withQuery("/api/v1/inbox", query), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }),
   };
 }
 

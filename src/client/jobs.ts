@@ -6,6 +6,7 @@ import { isFinal, JOB_STATES, type JobState } from "../job/states.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { makeAlarm, sleep } from "../shared/sleep.ts";
 import { isUuid } from "../shared/uuid.ts";
+import { checkLimit, cutPage } from "../shared/page.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { cancelWaitingItems } from "../store/batches/end-items.ts";
 import { cancelIfOpen } from "../store/jobs/cancel.ts";
@@ -74,10 +75,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     get: (id) => readJob(store, checkId(id)),
     attempts: (id) => readAttempts(store, checkId(id)),
     async list(options = {}) {
-      const limit = options.limit ?? 50;
-      if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-        throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MAX_PAGE}.`);
-      }
+      const limit = checkLimit(options.limit ?? 50, MAX_PAGE);
       const states = options.state === undefined ? JOB_STATES : [options.state].flat();
       for (const state of states) {
         if (!JOB_STATES.includes(state)) {
@@ -86,9 +84,8 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       }
       if (options.cursor !== undefined) checkId(options.cursor, "cursor");
       const { kind, queue, cursor: before } = options;
-      const jobs = await listJobs(store, { states, kind, queue, before, limit: limit + 1 });
-      const page = jobs.slice(0, limit);
-      return { jobs: page, next: jobs.length > limit ? page.at(-1)!.id : null };
+      const { page, next } = cutPage(await listJobs(store, { states, kind, queue, before, limit: limit + 1 }), limit);
+      return { jobs: page, next };
     },
     async cancel(id) {
       const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEnded));

@@ -7,6 +7,7 @@ import type { Holdfast } from "../client/client.ts";
 import { EVENT_NAMES, type HoldfastEvents } from "../metrics/events.ts";
 import type { Pulse } from "../shared/pulse.ts";
 import { Refusal } from "./errors.ts";
+import { makeLookAround } from "./look-around.ts";
 
 type EventName = keyof HoldfastEvents;
 
@@ -14,9 +15,8 @@ type EventName = keyof HoldfastEvents;
 const NOT_TOLD: readonly EventName[] = ["trouble", "lease.beat"];
 const HEARD: readonly EventName[] = EVENT_NAMES.filter((name) => !NOT_TOLD.includes(name));
 
-/** How deep the queues are, in all processes: told when it changes, looked at while somebody listens. */
-const QUEUES = "queues";
-export const STREAMED: readonly string[] = [...HEARD, QUEUES];
+/** What all processes do: told when it changes, looked at while somebody wants to know. */
+export const STREAMED: readonly string[] = [...HEARD, "queues", "job"];
 
 export interface EventFilter {
   types: ReadonlySet<string> | null;
@@ -65,8 +65,8 @@ export function makeEventHub(hf: Holdfast): EventHub {
   let leaving: NodeJS.Timeout | undefined;
   let looking: NodeJS.Timeout | undefined;
   let isLooking = false;
-  let lastQueues = "";
   let pulse: Pulse | undefined;
+  const around = makeLookAround(hf);
   const encoder = new TextEncoder();
 
   const textOf = ({ seq: id, name, fields }: Said): string =>
@@ -111,21 +111,21 @@ export function makeEventHub(hf: Holdfast): EventHub {
     }, BEAT_MS).unref();
     pulse = hf.health.register("event streams");
     pulse.beat(LOOK_MS);
-    looking = setInterval(() => void lookAtQueues(), LOOK_MS).unref();
+    looking = setInterval(() => void lookAround(), LOOK_MS).unref();
   }
 
-  async function lookAtQueues(): Promise<void> {
-    if (!isLooking) pulse?.beat(LOOK_MS);
-    const wanted = [...listeners].some(({ filter }) => filter.types === null || filter.types.has(QUEUES));
-    if (!wanted || isLooking) return;
+  async function lookAround(): Promise<void> {
+    if (isLooking) return;
+    pulse?.beat(LOOK_MS);
+    const wants = (name: string): EventFilter[] =>
+      [...listeners].flatMap(({ filter }) => (filter.types === null || filter.types.has(name) ? [filter] : []));
+    // Who asks for one job is not told of the queues.
+    const queues = wants("queues").some(({ job }) => job === undefined);
+    const jobs = new Set(wants("job").flatMap(({ job }) => job ?? []));
+    if (!queues && jobs.size === 0) return;
     isLooking = true;
     try {
-      const queues = await hf.queues.list();
-      const text = JSON.stringify(queues);
-      if (text !== lastQueues) hear(QUEUES, { queues });
-      lastQueues = text;
-    } catch {
-      // The database is away: nothing is known, so nothing is told.
+      for (const { name, event } of await around.look({ queues, jobs })) hear(name, event);
     } finally {
       isLooking = false;
     }
@@ -144,7 +144,7 @@ export function makeEventHub(hf: Holdfast): EventHub {
     clearInterval(beating);
     clearInterval(looking);
     pulse?.end();
-    lastQueues = "";
+    around.forget();
     clearTimeout(flushing);
     flushing = undefined;
   }

@@ -8,6 +8,7 @@ import type { Emitter } from "../shared/emitter.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { makeAlarm } from "../shared/sleep.ts";
 import { isUuid } from "../shared/uuid.ts";
+import { checkLimit } from "../shared/page.ts";
 import { ackParcels, type Acked } from "../store/inbox/ack.ts";
 import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import { listParcels } from "../store/inbox/list.ts";
@@ -257,9 +258,4 @@ function checkId(id: unknown, what = "The parcel id"): string {
 function checkState(state: ParcelState): ParcelState {
   if (PARCEL_STATES.includes(state)) return state;
   throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${PARCEL_STATES.join(", ")}.`);
-}
-
-function checkLimit(limit: unknown, most: number): number {
-  if (typeof limit === "number" && Number.isInteger(limit) && limit >= 1 && limit <= most) return limit;
-  throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${most}.`);
 }

@@ -7,8 +7,7 @@ export const PLAIN_BYTES = "application/octet-stream";
 
 export function safeType(given: string): string {
   if (given === "") return "";
-  // oxlint-disable-next-line eslint/no-control-regex -- control characters are what is looked for
-  if (/[\u0000-\u001f\u007f]/.test(given)) return PLAIN_BYTES;
+  if (/\p{Cc}/u.test(given)) return PLAIN_BYTES;
   const [type = ""] = given.split(";", 1);
   const bare = type.trim();
   return TYPE.test(bare) ? bare.toLowerCase() : PLAIN_BYTES;

@@ -9,6 +9,7 @@ import { OptionInvalid } from "../errors.ts";
 import type { Chore } from "../job/define-chore.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import type { Emitter } from "../shared/emitter.ts";
+import { checkLimit, checkNumberCursor, cutPage } from "../shared/page.ts";
 import { makePulses, type Pulses } from "../shared/pulse.ts";
 import { makeService, type Service } from "../shared/service.ts";
 import { type Alarm, jitter, makeAlarm } from "../shared/sleep.ts";
@@ -51,6 +52,7 @@ export interface Janitor extends Service {
 }
 
 const WATCH_MS = 3_000;
+const MAX_PAGE = 1_000;
 const PREVIEW_LIMIT = 100_000;
 /** The longest that a timer of ours sleeps without looking at the clock. */
 const LONGEST_WAIT_MS = 3_600_000;
@@ -164,17 +166,10 @@ export function makeJanitor({ store, events, chores: own, pulses = makePulses() 
       return previews;
     },
     async history({ chore, limit = 50, cursor } = {}) {
-      if (!Number.isInteger(limit) || limit < 1 || limit > 1_000) {
-        throw new OptionInvalid(`janitor.history().limit is ${String(limit)}.`, "Give a whole number from 1 to 1000.");
-      }
-      if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) {
-        throw new OptionInvalid(
-          "janitor.history().cursor is not one of ours.",
-          "Give what `next` of the last page was.",
-        );
-      }
-      const runs = await listRuns(store, { chore: chore ?? null, before: cursor ?? null, limit });
-      return { runs, next: runs.length === limit ? runs.at(-1)!.id : null };
+      const before = checkNumberCursor(cursor);
+      const found = await listRuns(store, { chore: chore ?? null, before, limit: checkLimit(limit, MAX_PAGE) + 1 });
+      const { page: runs, next } = cutPage(found, limit);
+      return { runs, next };
     },
   };
 }

@@ -128,6 +128,23 @@ test("how deep the queues are is told when it changes, whoever changes it", asyn
   stream.close();
 });
 
+test("one job is told of when it changes, also by another process, without its payload", async () => {
+  const { id } = await bench.hf.enqueue(KINDS[0]!, { name: "Ada" }, { delay: "1h" });
+  const stream = await listen(`?job=${id}&type=job,queues`);
+  expect((await stream.next("job")).data).toMatchObject({ jobId: id, state: "pending", status: "scheduled" });
+  // As a worker elsewhere would: this process hears nothing of it.
+  await bench.db.query(
+    `update holdfast.jobs set progress = '{"done": 41, "total": 148, "note": "x", "at": null}' where id = $1`,
+    [id],
+  );
+  await expect.poll(() => stream.seen.at(-1)?.data.progress?.done, { timeout: 10_000 }).toBe(41);
+  await bench.hf.jobs.cancel(id);
+  await expect.poll(() => stream.seen.at(-1)?.data.state, { timeout: 10_000 }).toBe("cancelled");
+  expect(stream.seen.map(({ event }) => event)).toEqual(["hello", "job", "job", "job"]);
+  expect(stream.seen.at(-1)!.data).not.toHaveProperty("payload");
+  stream.close();
+});
+
 test("who comes back with the last id gets what was said meanwhile, once", async () => {
   const first = await listen("?type=job.done");
   await enqueue({ kind: "anything", payload: 1 });

@@ -62,11 +62,18 @@ function toKindView(known: AnyJobKind): KindView {
 /** Standard JSON Schema, where the schema's library has it. */
 function jsonSchemaOf(standard: object): Record<string, unknown> | null {
   try {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a later addition to the standard, looked for at run time
-    const { jsonSchema } = standard as { jsonSchema?: { input?(options: object): Record<string, unknown> } };
-    return jsonSchema?.input?.({ target: "draft-2020-12" }) ?? null;
+    return hasJsonSchema(standard) ? standard.jsonSchema.input({ target: "draft-2020-12" }) : null;
   } catch {
     // A schema that JSON Schema cannot say.
     return null;
   }
+}
+
+/** A later addition to the standard. */
+function hasJsonSchema(
+  standard: object,
+): standard is { jsonSchema: { input(options: object): Record<string, unknown> } } {
+  if (!("jsonSchema" in standard)) return false;
+  const { jsonSchema } = standard;
+  return jsonSchema !== null && typeof jsonSchema === "object" && "input" in jsonSchema;
 }
