@@ -1,20 +1,22 @@
 // graphile-worker 0.18.0, tuned. Why each setting: README.md, "Settings".
 import { Logger, makeWorkerUtils, run } from "graphile-worker";
-import pg from "pg";
+import { ask } from "./ask.mjs";
 
 const TASK = "bench";
 const logger = new Logger(() => (level, message) => {
   if (level === "error" || level === "warning") process.stderr.write(`graphile-worker: ${message}\n`);
 });
 
-export async function setup(url, scenario) {
-  const worker = {
+export async function setup(url, tuning, asItComes = false) {
+  const isQuick = tuning === "latency" || tuning === "loaded";
+  const tuned = {
     concurrentJobs: 24,
     maxPoolSize: 25,
-    localQueue: { size: scenario === "latency" ? -1 : 2000 },
+    localQueue: { size: isQuick ? -1 : 2000 },
     completeJobBatchDelay: 0,
     failJobBatchDelay: 0,
   };
+  const worker = asItComes ? {} : tuned;
   const preset = { worker: { connectionString: url, logger, ...worker } };
   const utils = await makeWorkerUtils({ preset });
   await utils.migrate();
@@ -31,11 +33,8 @@ export async function setup(url, scenario) {
       await utils.release();
     },
     async counts() {
-      const client = new pg.Client(url);
-      await client.connect();
-      const { rows } = await client.query("select count(*)::int as unfinished from graphile_worker._private_jobs");
-      await client.end();
-      return { unfinished: rows[0].unfinished, finished: null };
+      const [row] = await ask(url, "select count(*)::int as unfinished from graphile_worker._private_jobs");
+      return { unfinished: row.unfinished, finished: null };
     },
   };
 }

@@ -1,10 +1,12 @@
 // Holdfast, through its public door only; the counts at the end read its tables.
 import { defineJob, open } from "../../dist/index.js";
-import pg from "pg";
+import { ask } from "./ask.mjs";
 
-export async function setup(url, scenario) {
+const CONCURRENCY = { latency: 10, loaded: 50 };
+
+export async function setup(url, tuning) {
   const hf = await open({ database: url });
-  const work = { concurrency: scenario === "latency" ? 10 : 500 };
+  const work = { concurrency: CONCURRENCY[tuning] ?? 500 };
   let onJob = () => {};
   const kind = defineJob("bench.noop", {
     attempts: 5,
@@ -13,31 +15,54 @@ export async function setup(url, scenario) {
     },
   });
   let worker;
+  let queues = 0;
+  let next = 0;
   return {
     settings: { work },
     enqueueMany: (payloads) =>
       hf.enqueueMany(
         kind,
-        payloads.map((payload) => ({ payload })),
+        payloads.map((payload) => (queues === 0 ? { payload } : { payload, queue: `bench-${next++ % queues}` })),
       ),
     enqueueOne: (payload) => hf.enqueue(kind, payload),
     async startWorker(handler) {
       onJob = handler;
       worker = await hf.work([kind], work);
     },
+    spreadOver(count) {
+      queues = count;
+    },
+    /** The content as it comes out on the other side, acked when it has been read. */
+    async passThroughInbox(content) {
+      const inbox = hf.inbox("bench");
+      const { id } = await inbox.put(content, { name: "big.bin" });
+      const opened = await inbox.open(id);
+      return (async function* () {
+        yield* opened.stream();
+        await inbox.ack(id);
+      })();
+    },
+    fillHistory: (count) =>
+      ask(
+        url,
+        `insert into holdfast.job_history (id, finished_at, created_at, run_at, started_at, purge_at, token, attempt,
+           max_attempts, claim_count, rank, state, kind, queue, payload)
+         select gen_random_uuid(), now(), now(), now(), now(), now() + interval '7 days', 1, 1, 5, 1, 0, 'done', 'bench.old',
+           'default', jsonb_build_object('n', n, 'to', 'customer-' || n || '@example.com')
+         from generate_series(1, $1::integer) n`,
+        [count],
+      ),
     async stop() {
       await worker?.stop();
       await hf.close();
     },
     async counts() {
-      const client = new pg.Client(url);
-      await client.connect();
-      const { rows } = await client.query(
+      const [row] = await ask(
+        url,
         `select (select count(*)::int from holdfast.jobs) as unfinished,
-                (select count(*)::int from holdfast.job_history where state = 'done') as finished`,
+                (select count(*)::int from holdfast.job_history where state = 'done' and kind = 'bench.noop') as finished`,
       );
-      await client.end();
-      return rows[0];
+      return row;
     },
   };
 }

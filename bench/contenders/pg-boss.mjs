@@ -1,22 +1,34 @@
 // pg-boss 12.35.0. Why each setting: README.md, "Settings".
 import { PgBoss } from "pg-boss";
-import pg from "pg";
+import { ask } from "./ask.mjs";
 
 const QUEUE = "bench";
 
-export async function setup(url, scenario) {
-  const latency = scenario === "latency";
-  const instance = { max: scenario === "enqueue" ? 25 : 10 };
-  const work = latency
-    ? { batchSize: 1, pollingIntervalSeconds: 0.5 }
-    : { batchSize: 2000, localConcurrency: 2, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 };
+const WORK = {
+  latency: { batchSize: 1, pollingIntervalSeconds: 0.5 },
+  loaded: { batchSize: 100, localConcurrency: 2, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 },
+};
+
+export async function setup(url, tuning) {
+  const wakes = tuning in WORK;
+  const instance = { max: tuning === "enqueue" ? 25 : 10 };
+  const work = WORK[tuning] ?? {
+    batchSize: 2000,
+    localConcurrency: 2,
+    burstWhenBatchFull: true,
+    pollingIntervalSeconds: 0.5,
+  };
   const boss = new PgBoss({ connectionString: url, ...instance });
   boss.on("error", (error) => process.stderr.write(`pg-boss: ${error.message}\n`));
   await boss.start();
   await boss.createQueue(QUEUE);
   let workerId;
   return {
-    settings: { instance, work, ...(latency ? { wakeUp: "notifyWorker() after send()" } : {}) },
+    settings: {
+      instance,
+      work,
+      ...(wakes ? { wakeUp: "notifyWorker() after send(), or useListenNotify between processes" } : {}),
+    },
     enqueueMany: (payloads) =>
       boss.insert(
         QUEUE,
@@ -24,25 +36,31 @@ export async function setup(url, scenario) {
       ),
     async enqueueOne(payload) {
       await boss.send(QUEUE, payload);
-      if (latency) boss.notifyWorker(workerId);
+      if (wakes && workerId) boss.notifyWorker(workerId);
     },
     async startWorker(onJob) {
       workerId = await boss.work(QUEUE, work, async (jobs) => {
         for (const job of jobs) onJob(job.data);
       });
     },
+    fillHistory: (count) =>
+      ask(
+        url,
+        `insert into pgboss.job (name, data, state, singleton_key, created_on, started_on, completed_on)
+         select $2, jsonb_build_object('n', n, 'to', 'customer-' || n || '@example.com'), 'completed', 'old', now(), now(), now()
+         from generate_series(1, $1::integer) n`,
+        [count, QUEUE],
+      ),
     stop: () => boss.stop({ graceful: true, timeout: 20_000 }),
     async counts() {
-      const client = new pg.Client(url);
-      await client.connect();
-      const { rows } = await client.query(
+      const [row] = await ask(
+        url,
         `select count(*) filter (where state < 'completed')::int as unfinished,
-                count(*) filter (where state = 'completed')::int as finished
+                count(*) filter (where state = 'completed' and singleton_key is distinct from 'old')::int as finished
            from pgboss.job where name = $1`,
         [QUEUE],
       );
-      await client.end();
-      return rows[0];
+      return row;
     },
   };
 }

@@ -1,0 +1,44 @@
+// The full comparison, `npm run bench`: Holdfast beside pg-boss, graphile-worker (tuned, and as it comes), BullMQ on PostgreSQL
+// and on Redis, and raw SQL as the limit of the machine. It takes about three quarters of an hour on two cores.
+//
+// A missed target is not a failure; a contender that breaks, or whose counts are wrong, is (exit code 1).
+//
+//   --only=holdfast,pg-boss   --scenario=steady,latency   --rounds=N   --seconds=N
+import { compare, keepResults, readFlags } from "./compare.mjs";
+import { printReport, summarize } from "./report.mjs";
+import { plotResults } from "./plot.mjs";
+
+const PRODUCTS = ["holdfast", "pg-boss", "graphile-worker", "graphile-default", "bullmq-postgres", "bullmq-redis"];
+const ON_POSTGRES = PRODUCTS.filter((name) => name !== "bullmq-redis");
+const BEST = ["holdfast", "pg-boss", "graphile-worker"];
+const entry = (scenario, rounds, seconds, contenders) => ({ scenario, rounds, seconds, contenders });
+
+const PLAN = [
+  entry("bulk", 2, 4, [...PRODUCTS, "raw-sql"]),
+  entry("enqueue-1", 2, 2, PRODUCTS),
+  entry("enqueue-16", 2, 2, PRODUCTS),
+  entry("enqueue-128", 2, 2, PRODUCTS),
+  entry("drain", 2, 1, [...PRODUCTS, "raw-sql"]),
+  entry("steady", 3, 20, [...PRODUCTS, "raw-sql"]),
+  entry("held", 1, 60, [...BEST, "raw-sql"]),
+  entry("history", 2, 20, ["holdfast", "pg-boss"]),
+  entry("queues", 2, 10, ["holdfast"]),
+  entry("processes-1", 2, 1, PRODUCTS),
+  entry("processes-2", 2, 1, PRODUCTS),
+  entry("processes-4", 2, 1, PRODUCTS),
+  entry("latency", 2, 4, PRODUCTS),
+  entry("remote-latency", 2, 4, PRODUCTS),
+  entry("loaded-latency", 2, 5, BEST),
+  entry("idle", 1, 15, ON_POSTGRES),
+  entry("inbox", 2, 1, ["holdfast"]),
+  entry("embedded", 2, 5, ["holdfast-embedded"]),
+];
+
+const compared = await compare({ ...readFlags(PLAN), command: "node bench/full.mjs" });
+if (compared) {
+  const { environment, runs } = compared;
+  const summary = summarize(runs);
+  printReport(environment, summary);
+  plotResults(keepResults("full", { environment, summary, runs }), summary);
+  process.exitCode = runs.every((run) => run.counts?.right) ? 0 : 1;
+} else process.exitCode = 130;
