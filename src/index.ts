@@ -18,7 +18,8 @@ export { prepareApps, startApps, type StartAppsOptions } from "./apps/start-apps
 export type { Holdfast } from "./client/client.ts";
 export type { Audit, AuditPage } from "./client/audit.ts";
 export type { AuditEntry } from "./store/audit/list.ts";
-export type { Enqueued, EnqueueOptions, EnqueueRow } from "./client/enqueue.ts";
+export type { Enqueued } from "./client/enqueue.ts";
+export type { EnqueueOptions, EnqueueRow } from "./client/new-job.ts";
 export type {
   AddOptions,
   Batches,

@@ -3,40 +3,17 @@
 //
 // No answer is answered by asking again under the same id: first for what is there already, then for the rest.
 import { codeOf, isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
-import { DatabaseUnavailable, OptionInvalid, StateConflict } from "../errors.ts";
-import { type AnyJobKind, checkAttempts, checkName, parsePayload } from "../job/define-job.ts";
-import { toStorableJson } from "../job/storable.ts";
+import { DatabaseUnavailable, StateConflict } from "../errors.ts";
+import type { AnyJobKind } from "../job/define-job.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
-import { durationMs, type Duration } from "../shared/duration.ts";
-import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
-import { uuidv7 } from "../shared/uuid.ts";
 import { canBeTaken, findExisting, type Inserted, insertJobs, insertTaken, type NewJob } from "../store/jobs/insert.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
 import type { HandOver } from "../worker/claim-loop.ts";
 import type { Store } from "../store/sql.ts";
 import { fromTransaction } from "../db/caller-transaction.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
-
-export interface EnqueueOptions {
-  /** One key is one job for the key's life, even after the job was purged. Scoped by kind. */
-  key?: string;
-  /** One open job per key: a pending one takes the newest payload, a running one runs again afterwards. */
-  coalesce?: string;
-  /** Jobs of one group run one at a time, in the order they were accepted. */
-  group?: string;
-  runAt?: Date | string;
-  delay?: Duration;
-  /** -100 to 100; higher runs sooner. */
-  priority?: number;
-  queue?: string;
-  attempts?: number;
-  /** A job that is inserted in the commit that marks this one dead. Its payload is `{ job, payload }`. */
-  onDead?: { kind: string; payload?: unknown; queue?: string };
-  headers?: Record<string, string>;
-  /** Commits or rolls back with the caller's own rows. */
-  tx?: Transaction | undefined;
-}
+import { checkPayload, type EnqueueOptions, type EnqueueRow, toNewJob } from "./new-job.ts";
 
 export interface Enqueued {
   id: string;
@@ -46,10 +23,6 @@ export interface Enqueued {
   conflict: boolean;
   /** It went into an open job with the same coalesce key. */
   coalesced: boolean;
-}
-
-export interface EnqueueRow<Input> extends Omit<EnqueueOptions, "tx"> {
-  payload: Input;
 }
 
 export interface Enqueuer {
@@ -233,22 +206,6 @@ function unknownOutcome(job: NewJob, cause: unknown): DatabaseUnavailable {
   );
 }
 
-/**
- * What is stored is what was given, and it is checked as it will be at the claim: a schema may change its type, and a
- * second change of what came out of the first would fail.
- */
-async function checkPayload(kind: AnyJobKind, json: string, row?: number): Promise<void> {
-  try {
-    await parsePayload(kind, JSON.parse(json));
-  } catch (error) {
-    if (row !== undefined && error instanceof Error) error.message = `${whereIs(row)}: ${error.message}`;
-    throw error;
-  }
-}
-
-/** Only made for a message: this is not to be paid for every row. */
-const whereIs = (row: number | undefined): string => (row === undefined ? "enqueue()" : `enqueueMany() row ${row}`);
-
 /** Jobs that wait for the same lock go together. */
 function byLock(jobs: readonly NewJob[]): NewJob[][] {
   const parts = new Map<string, NewJob[]>();
@@ -300,103 +257,4 @@ function lockedOutcome(job: NewJob, cause: unknown): StateConflict {
     "Enqueue again; and keep transactions that enqueue short.",
     { cause },
   );
-}
-
-const KNOWN = [
-  "key",
-  "coalesce",
-  "group",
-  "runAt",
-  "delay",
-  "priority",
-  "queue",
-  "attempts",
-  "onDead",
-  "headers",
-  "tx",
-];
-
-/** Checks the options and makes the row. Written out field by field: this runs for every job. */
-function toNewJob(kind: AnyJobKind, payload: unknown, options: EnqueueOptions, row: number | undefined): NewJob {
-  const job: NewJob = {
-    id: uuidv7(),
-    kind: kind.kind,
-    queue: kind.queue,
-    rank: 0,
-    attempts: kind.attempts,
-    payload: payloadJson(kind, payload, row),
-  };
-  let isPlain = true;
-  for (const name in options) if (name !== "payload" || row === undefined) isPlain = false;
-  if (!isPlain) applyOptions(job, kind, options, row);
-  return job;
-}
-
-function payloadJson(kind: AnyJobKind, payload: unknown, row: number | undefined): string {
-  try {
-    return toStorableJson("The payload", payload);
-  } catch (error) {
-    if (error instanceof Error) error.message = `${whereIs(row)} of ${kind.kind}: ${error.message}`;
-    throw error;
-  }
-}
-
-function applyOptions(job: NewJob, kind: AnyJobKind, options: EnqueueOptions, row: number | undefined): void {
-  const where = whereIs(row);
-  refuseUnknown(where, options, row === undefined ? KNOWN : ["payload", ...KNOWN]);
-  if (options.priority !== undefined) {
-    const { priority } = options;
-    if (!Number.isInteger(priority) || priority < -100 || priority > 100) {
-      throw new OptionInvalid(`${where} priority is ${String(priority)}.`, "Give a whole number from -100 to 100.");
-    }
-    job.rank = priority === 0 ? 0 : -priority;
-  }
-  if (options.queue !== undefined) job.queue = checkName(`${where} queue`, options.queue);
-  if (options.attempts !== undefined) job.attempts = checkAttempts(`${where} attempts`, options.attempts);
-  if (options.runAt !== undefined) {
-    if (options.delay !== undefined) {
-      throw new OptionInvalid(`${where} has both runAt and delay.`, "Give one of them.");
-    }
-    const at = new Date(options.runAt);
-    if (Number.isNaN(at.getTime()) || at.getUTCFullYear() > 9_999 || at.getUTCFullYear() < 1_970) {
-      throw new OptionInvalid(`${where} runAt is ${String(options.runAt)}.`, "Give a Date or an ISO 8601 text.");
-    }
-    job.runAt = at.toISOString();
-  }
-  if (options.delay !== undefined) job.delayMs = durationMs(`${where} delay`, options.delay);
-  if (options.key !== undefined) {
-    job.key = checkKey(`${where} key`, options.key);
-    job.keepKeyMs = kind.keepKeysMs;
-  }
-  if (options.group !== undefined) job.group = checkKey(`${where} group`, options.group);
-  if (options.coalesce !== undefined) {
-    job.coalesceKey = checkKey(`${where} coalesce`, options.coalesce);
-    if (job.key !== undefined || job.group !== undefined) {
-      throw new OptionInvalid(
-        `${where} has coalesce together with ${job.key !== undefined ? "key" : "group"}.`,
-        "A key accepts once for ever and a group keeps order; coalescing replaces what waits. Choose one.",
-      );
-    }
-  }
-  if (options.onDead !== undefined) {
-    checkName(`${where} onDead.kind`, options.onDead.kind);
-    if (options.onDead.queue !== undefined) checkName(`${where} onDead.queue`, options.onDead.queue);
-    job.onDead = toStorableJson(`${where} onDead`, options.onDead);
-  }
-  if (options.headers !== undefined) job.headers = toStorableJson(`${where} headers`, options.headers);
-}
-
-const MAX_KEY_LENGTH = 500;
-
-function checkKey(what: string, value: unknown): string {
-  if (typeof value !== "string" || value === "" || value.length > MAX_KEY_LENGTH) {
-    throw new OptionInvalid(
-      `${what} is ${typeof value === "string" ? `${value.length} characters long` : String(value)}.`,
-      `Give a text of 1 to ${MAX_KEY_LENGTH} characters.`,
-    );
-  }
-  if (value.includes("\0") || !value.isWellFormed()) {
-    throw new OptionInvalid(`${what} holds a NUL character or half of a surrogate pair.`, "Use plain text.");
-  }
-  return value;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { EnqueueOptions } from "#src/client/enqueue.js";
+import type { EnqueueOptions } from "#src/client/new-job.js";
 import { caught, makeKind } from "../support/make.ts";
 import { useHoldfast } from "../support/open-test.ts";
 

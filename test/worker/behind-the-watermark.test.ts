@@ -6,7 +6,7 @@
 import { Client } from "pg";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { setTimeout as after } from "node:timers/promises";
-import type { EnqueueOptions } from "#src/client/enqueue.js";
+import type { EnqueueOptions } from "#src/client/new-job.js";
 import type { JobKind } from "#src/job/define-job.js";
 import type { TestHoldfast } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";

@@ -1,6 +1,6 @@
 // /api/v1/jobs: accept, look, act. Each is one call of the client.
 import type { Holdfast } from "../../client/client.ts";
-import type { EnqueueOptions } from "../../client/enqueue.ts";
+import type { EnqueueOptions } from "../../client/new-job.ts";
 import type { ListOptions } from "../../client/jobs.ts";
 import { NotFound } from "../../errors.ts";
 import { isBatchKind } from "../../job/define-batch.ts";
