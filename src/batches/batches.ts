@@ -128,6 +128,7 @@ export interface BatchesInput {
   onCreated(batch: NewBatch): void;
   /** Jobs of items that run and have to stop. */
   onCancelled(jobIds: readonly string[]): void;
+  onBatchCancelled(event: HoldfastEvents["batch.cancelled"]): void;
   /** An owner named the outcome of an item. */
   onAcked(event: HoldfastEvents["item.ended"]): void;
   /** How long the content of what was handed back stays after the ack. */
@@ -172,12 +173,6 @@ export function makeBatches(input: BatchesInput): Batches {
   async function begin(target: Store, batch: NewBatch, part: Part, close: boolean): Promise<First> {
     return await target.transaction(async (tx) => {
       const made = await createBatch(tx, batch);
-      if (made.owner !== batch.owner) {
-        throw new StateConflict(
-          `The key ${JSON.stringify(batch.key)} of ${batch.kind} stands for a batch of another owner.`,
-          "Take another key.",
-        );
-      }
       // Somebody else's, with this key, and complete.
       if (made.id !== batch.id && made.closed) return { made, added: undefined };
       const addition = {
@@ -327,14 +322,19 @@ export function makeBatches(input: BatchesInput): Batches {
         "resumed",
         "Only a paused batch can be; retry what failed to go on with one that is done.",
       ),
-    cancel: (id, { by } = {}) =>
-      controlled(
-        checkId(id),
+    async cancel(id, { by } = {}) {
+      const before = await readBatch(store, checkId(id));
+      const batch = await controlled(
+        id,
         () => cancelBatch(store, id, by ?? null),
         ["cancelled"],
         "cancelled",
         "It has ended; delete it if nobody needs it.",
-      ),
+      );
+      const items = batch.counts["cancelled"]! - (before?.counts["cancelled"] ?? 0);
+      if (before?.state !== "cancelled") input.onBatchCancelled({ batchId: id, kind: batch.kind, items });
+      return batch;
+    },
     async retryFailed(id, { by } = {}) {
       checkId(id);
       let retried = 0;

@@ -9,7 +9,7 @@ import { uuidv7 } from "../shared/uuid.ts";
 import type { NewBatch } from "../store/batches/create.ts";
 
 export interface CreateBatchOptions {
-  /** One key is one batch of its kind. Called again with the same key and items, it goes on where it stopped. */
+  /** One key is one batch of its kind and owner. Called again with the same key and items, it goes on where it stopped. */
   key?: string;
   /** Whose it is: what is handed back goes into this inbox, and callers bound to an owner see only theirs. */
   owner?: string;

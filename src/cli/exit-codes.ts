@@ -17,7 +17,7 @@ export const EXIT = {
   failed: 1,
   /** The command line, the environment or the configuration file is wrong. */
   usage: 2,
-  /** The awaited job is dead or was cancelled. */
+  /** The awaited job is dead or was cancelled; the awaited batch was cancelled or items of it failed. */
   jobFailed: 4,
   notFound: 5,
   /** The job's state does not allow it, or the key stands for another payload. */

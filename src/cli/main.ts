@@ -2,6 +2,7 @@
 // The command line: finds the command, runs it, ends with its exit code. Nothing else happens here.
 import { Command, CommanderError } from "commander";
 import { addAppCommands } from "./app-commands.ts";
+import { addBatches } from "./commands/batches.ts";
 import { addConfig } from "./commands/config.ts";
 import { addDev } from "./commands/dev.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
@@ -25,6 +26,7 @@ const COMMANDS = [
   addMigrate,
   addEnqueue,
   addJobs,
+  addBatches,
   addQueues,
   addWorkers,
   addJanitor,

@@ -23,6 +23,9 @@ export function reportJobs(hf: Holdfast, log: Log, doneLevel: LogLevel): void {
     const hint = `To run it again: npx holdfast jobs retry ${jobId}`;
     log.error(`${kind} is dead after ${attempt} ${attempt === 1 ? "try" : "tries"}`, { error, jobId, hint });
   });
+  hf.on("item.ended", ({ batchId, seq, kind, outcome, error }) => {
+    if (outcome === "error") log.warn(`${kind} item ${seq} failed`, { error, batchId });
+  });
   hf.on("lease.lost", ({ jobId, kind }) => log.warn(`${kind} lost its lease; another worker may have it`, { jobId }));
   hf.on("lease.expired", ({ jobId, kind }) =>
     log.warn(`${kind} recovered: the process that ran it is gone`, { jobId }),

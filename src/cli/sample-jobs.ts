@@ -1,6 +1,7 @@
-// What `holdfast dev` runs where there is no configuration file: three kinds that show something within seconds.
+// What `holdfast dev` runs where there is no configuration file: kinds that show something within seconds.
 import { setTimeout as delay } from "node:timers/promises";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { defineBatch } from "../job/define-batch.ts";
 import { defineJob } from "../job/define-job.ts";
 
 /** A Standard Schema by hand; in an application, use Zod, Valibot or ArkType. */
@@ -43,4 +44,18 @@ const flaky = defineJob("sample.flaky", {
   },
 });
 
-export const SAMPLE_JOBS = [hello, slow, flaky];
+/** Items are anything with a number `n`: every seventh is odd luck, every tenth is there twice. */
+const check = defineBatch<{ n: string | number }, { n: string | number }, "fine" | "duplicate">("sample.check", {
+  concurrency: 5,
+  attempts: 2,
+  backoff: ["500ms"],
+  outcomes: { fine: {}, duplicate: { warning: true } },
+  async run({ payload, signal }) {
+    const n = Number((payload as { n?: unknown } | null)?.n ?? payload);
+    await delay(100, undefined, { signal });
+    if (n % 7 === 0) throw new Error(`${n} is a multiple of seven`);
+    return n % 10 === 0 ? "duplicate" : { outcome: "fine", result: { square: n * n } };
+  },
+});
+
+export const SAMPLE_JOBS = [hello, slow, flaky, check];

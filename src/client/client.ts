@@ -159,6 +159,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     onAdvanced,
     onCreated: ({ id: batchId, kind, owner, total }) => events.emit("batch.created", { batchId, kind, owner, total }),
     onCancelled: (jobIds) => wakeUps.send({ cancelIds: jobIds }),
+    onBatchCancelled: (event) => events.emit("batch.cancelled", event),
     onAcked: (event) => events.emit("item.ended", event),
     keepAckedMs: options.inbox.keepAckedMs,
     onNews: (listener) => events.on("batch.finished", ({ batchId }) => listener(batchId)),

@@ -2,6 +2,7 @@
 // pays nothing; the HTTP handler asks when it is made.
 import type { DbLoad } from "../db/db.ts";
 import type { Janitor } from "../janitor/janitor.ts";
+import type { AnyJobKind } from "../job/define-job.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import { type Gauges, makePrometheus, type Prometheus } from "../metrics/prometheus.ts";
 import type { Emitter } from "../shared/emitter.ts";
@@ -31,7 +32,7 @@ export interface MetricsInput {
   load(): DbLoad;
   hearsAll(): boolean;
   /** The kinds this process works on, with their queues. */
-  kinds(): readonly { kind: string; queue: string }[];
+  kinds(): readonly Pick<AnyJobKind, "kind" | "queue" | "batch">[];
   slots(): ReadonlyMap<string, number>;
   running(): number;
 }
@@ -102,11 +103,14 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
 
   return {
     metrics() {
-      const { contentType, know, text } = begin();
+      const { contentType, know, knowBatches, text } = begin();
       return {
         contentType,
         async text() {
-          for (const { kind, queue } of input.kinds()) know(kind, queue);
+          for (const { kind, queue, batch } of input.kinds()) {
+            know(kind, queue);
+            if (batch) knowBatches(kind, batch.labels);
+          }
           return await text();
         },
       };

@@ -1,12 +1,12 @@
 // A parcel's bytes as an answer: always an attachment that a browser neither guesses at nor runs, with a range if one was
 // asked for. The stream is read as fast as the socket takes it.
-import type { Readable } from "node:stream";
 import type { Inbox } from "../inbox/inbox.ts";
 import { unknownParcel } from "../inbox/open-content.ts";
 import { PLAIN_BYTES } from "../inbox/safe-type.ts";
 import type { Parcel } from "../store/inbox/rows.ts";
 import { readRange } from "./content-range.ts";
 import { Refusal } from "./errors.ts";
+import { toWebStream } from "./web-stream.ts";
 
 export async function sendContent(inbox: Inbox, id: string, request: Request): Promise<Response> {
   const known = await inbox.get(id);
@@ -27,7 +27,7 @@ export async function sendContent(inbox: Inbox, id: string, request: Request): P
   const status = asked === null ? 200 : 206;
   // A HEAD is a question about the headers: nothing is read, and nothing is marked as fetched.
   if (request.method === "HEAD") return new Response(null, { status, headers });
-  return new Response(toWeb(opened.stream()), { status, headers });
+  return new Response(toWebStream(opened.stream()), { status, headers });
 }
 
 /** If-Range: the rest of something else is of no use. */
@@ -47,22 +47,4 @@ function headersOf(parcel: Parcel, length: number): Record<string, string> {
     etag: `"${parcel.sha256}"`,
     "repr-digest": `sha-256=:${Buffer.from(parcel.sha256, "hex").toString("base64")}:`,
   };
-}
-
-/** Nothing is read before somebody wants it. */
-function toWeb(stream: Readable): ReadableStream<Uint8Array> {
-  const pieces = stream[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>;
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        const { done, value } = await pieces.next();
-        if (done) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await pieces.return?.();
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }

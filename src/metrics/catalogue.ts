@@ -42,6 +42,27 @@ export const METRICS = {
     labels: ["event"],
   },
   inbox_bytes_total: { type: "counter", help: "Bytes of these parcels.", labels: ["event"] },
+  batches_created_total: { type: "counter", help: "Batches made by this process.", labels: ["kind"] },
+  batches_finished_total: {
+    type: "counter",
+    help: "Batches that ended by a commit of this process: done, or cancelled and nothing of it runs any more.",
+    labels: ["kind", "result"],
+  },
+  batch_items_total: {
+    type: "counter",
+    help: "Items that came to an outcome by this process, or were handed over to their owner.",
+    labels: ["kind", "outcome"],
+  },
+  batch_items_bounced_total: {
+    type: "counter",
+    help: "Items that started again because nobody acked what was handed over.",
+    labels: ["kind"],
+  },
+  batch_faults_total: {
+    type: "counter",
+    help: "What must not happen: batches whose slots or items had to be put right, counters that were not what the items say.",
+    labels: ["fault"],
+  },
   janitor_runs_total: { type: "counter", help: "Runs of a chore by this process.", labels: ["chore", "result"] },
   janitor_rows_total: {
     type: "counter",
@@ -115,8 +136,22 @@ export const METRICS = {
 
 export type MetricName = keyof typeof METRICS;
 
-export const OUTCOMES = ["done", "retry", "dead", "cancelled", "snoozed", "released", "again", "lease_lost"] as const;
+export const OUTCOMES = [
+  "done",
+  "retry",
+  "dead",
+  "cancelled",
+  "snoozed",
+  "released",
+  "again",
+  "error",
+  "lease_lost",
+] as const;
 export const RESULTS = ["inserted", "duplicate"] as const;
 export const PARCEL_EVENTS = ["put", "fetched", "acked", "never_fetched", "never_acked"] as const;
+export const BATCH_ENDS = ["done", "cancelled"] as const;
+/** Besides those of its kind. */
+export const ITEM_ENDS = ["error", "cancelled", "handed-over"] as const;
+export const BATCH_FAULTS = ["healed", "miscounted"] as const;
 export const RENEWALS = ["ok", "lost", "error"] as const;
 export const DEPTHS = ["ready", "scheduled", "retrying", "running", "dead", "paused"] as const;

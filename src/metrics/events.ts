@@ -54,6 +54,8 @@ export interface HoldfastEvents {
   "batch.created": { batchId: string; kind: string; owner: string | null; total: number | null };
   /** It is done, or cancelled and nothing of it runs any more. */
   "batch.finished": { batchId: string; kind: string; owner: string | null; state: "done" | "cancelled" };
+  /** Somebody cancelled it here: so many items that waited came to nothing. */
+  "batch.cancelled": { batchId: string; kind: string; items: number };
   /** An item came to an outcome, or was handed over. */
   "item.ended": {
     batchId: string;
@@ -63,6 +65,8 @@ export interface HoldfastEvents {
     outcome: string;
     /** null: the janitor, a person or the owner ended it, not a run. */
     durationMs: number | null;
+    /** Why, if a run ended it as an error. */
+    error?: ErrorRecord | undefined;
   };
   /** Nobody acked what was handed back in time: the items wait again. */
   "item.bounced": { batchId: string; kind: string; seqs: number[] };
@@ -98,6 +102,7 @@ export const EVENT_NAMES = [
   "inbox.stuck",
   "batch.created",
   "batch.finished",
+  "batch.cancelled",
   "item.ended",
   "item.bounced",
   "batch.healed",

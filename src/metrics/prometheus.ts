@@ -6,7 +6,19 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Emitter } from "../shared/emitter.ts";
-import { DEPTHS, METRICS, type MetricName, OUTCOMES, PARCEL_EVENTS, PREFIX, RENEWALS, RESULTS } from "./catalogue.ts";
+import {
+  BATCH_ENDS,
+  BATCH_FAULTS,
+  DEPTHS,
+  ITEM_ENDS,
+  METRICS,
+  type MetricName,
+  OUTCOMES,
+  PARCEL_EVENTS,
+  PREFIX,
+  RENEWALS,
+  RESULTS,
+} from "./catalogue.ts";
 import type { HoldfastEvents } from "./events.ts";
 
 export interface QueueGauges {
@@ -59,6 +71,8 @@ export interface Prometheus {
   text(): Promise<string>;
   /** A kind that is known from the start: its series begin at 0. */
   know(kind: string, queue: string): void;
+  /** A batch kind too, with what its items can come to. */
+  knowBatches(kind: string, outcomes: readonly string[]): void;
   close(): void;
 }
 
@@ -87,6 +101,11 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   const renewalTook = histogram("lease_renewal_seconds");
   const parcels = counter("inbox_parcels_total");
   const parcelBytes = counter("inbox_bytes_total");
+  const batchesCreated = counter("batches_created_total");
+  const batchesFinished = counter("batches_finished_total");
+  const items = counter("batch_items_total");
+  const bounced = counter("batch_items_bounced_total");
+  const batchFaults = counter("batch_faults_total");
   const runs = counter("janitor_runs_total");
   const rows = counter("janitor_rows_total");
   const trouble = counter("trouble_total");
@@ -130,6 +149,7 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   };
   for (const event of PARCEL_EVENTS) for (const known of [parcels, parcelBytes]) known.inc({ event }, 0);
   for (const result of RENEWALS) renewals.inc({ result }, 0);
+  for (const fault of BATCH_FAULTS) batchFaults.inc({ fault }, 0);
   const knownChores = new Set<string>();
   function knowChores(): void {
     for (const chore of input.chores()) {
@@ -144,6 +164,14 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
     for (const outcome of OUTCOMES) finished.inc({ ...labels, outcome }, 0);
     started.inc(labels, 0);
     recovered.inc({ kind: labels.kind }, 0);
+  }
+
+  function knowBatches(name: string, outcomes: readonly string[]): void {
+    const kind = bounded(name);
+    batchesCreated.inc({ kind }, 0);
+    bounced.inc({ kind }, 0);
+    for (const result of BATCH_ENDS) batchesFinished.inc({ kind, result }, 0);
+    for (const outcome of [...outcomes, ...ITEM_ENDS]) items.inc({ kind, outcome: bounded(outcome) }, 0);
   }
 
   type Run = { kind: string; queue: string; durationMs?: number | null; error?: { name: string } | undefined };
@@ -183,6 +211,20 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
       choreTook.observe({ chore }, tookMs / 1_000);
       for (const [outcome, count] of Object.entries(ended)) rows.inc({ chore, outcome: bounded(outcome) }, count);
     }),
+    events.on("batch.created", ({ kind }) => batchesCreated.inc({ kind: bounded(kind) })),
+    events.on("batch.finished", ({ kind, state: result }) => batchesFinished.inc({ kind: bounded(kind), result })),
+    events.on("item.ended", ({ kind, queue, outcome, durationMs, error }) => {
+      items.inc({ kind: bounded(kind), outcome: bounded(outcome) });
+      // Every other end of an item's run is told as that of its job.
+      if (outcome === "error" && durationMs !== null) end("error")({ kind, queue, durationMs, error });
+    }),
+    // What waited is cancelled all at once; what runs ends one by one.
+    events.on("batch.cancelled", ({ kind, items: count }) => {
+      items.inc({ kind: bounded(kind), outcome: "cancelled" }, count);
+    }),
+    events.on("item.bounced", ({ kind, seqs }) => bounced.inc({ kind: bounded(kind) }, seqs.length)),
+    events.on("batch.healed", () => batchFaults.inc({ fault: "healed" })),
+    events.on("batch.miscounted", () => batchFaults.inc({ fault: "miscounted" })),
     // A known key is no new parcel.
     events.on("parcel.put", ({ created, size }) => {
       if (created) countParcel("put", size);
@@ -236,6 +278,7 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   return {
     contentType: registry.contentType,
     know,
+    knowBatches,
     async text() {
       try {
         await collect();

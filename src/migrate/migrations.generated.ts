@@ -72,5 +72,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "011_batch_upkeep",
     "breaking": false,
     "sql": "-- Batches: what their chores have to know, and the feed of changes for clients that keep a copy.\n\nalter table :schema.batches\n  -- What an item came to whose parcel was acked by somebody who did not say.\n  add column acked_as text collate \"C\",\n  -- The entry of the log up to which the counters were compared with the items.\n  add column checked_n bigint not null default 0;\n\n-- Changes that nobody has put in order yet: written with the change, taken out by whoever reads the feed next.\ncreate table :schema.batch_news (\n  batch_id uuid not null,\n  n bigint not null,\n  owner text collate \"C\"\n) with (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 500);\n\n-- The feed. Its numbers are given by one reader at a time, and only to changes that have committed: whoever has seen a\n-- number has seen, or can see, everything before it.\ncreate table :schema.batch_feed (\n  seq bigint generated always as identity primary key,\n  batch_id uuid not null,\n  n bigint not null,\n  owner text collate \"C\",\n  at timestamptz not null\n);\n\ncreate index batch_feed_of_owner on :schema.batch_feed (owner, seq);\ncreate index batch_feed_old on :schema.batch_feed (at);\n\n-- Clients that send commands: how many of each were applied.\ncreate table :schema.batch_clients (\n  owner text collate \"C\" not null,\n  client text collate \"C\" not null,\n  applied bigint not null,\n  at timestamptz not null,\n  primary key (owner, client)\n) with (fillfactor = 70);\n"
+  },
+  {
+    "version": 12,
+    "name": "012_batch_keys_of_owners",
+    "breaking": false,
+    "sql": "-- A batch's key is its owner's: the same key of two owners is two batches, and nobody's key tells anything about another's.\ndrop index :schema.batches_one_per_key;\ncreate unique index batches_one_per_key on :schema.batches (kind, key, coalesce(owner, '')) where key is not null;\n"
   }
 ];

@@ -253,7 +253,7 @@ export function makeWorker(input: WorkerInput): Worker {
     if (run.kind.batch && (settled.label || verdict === "handed")) {
       const { batch: batchId, seq } = run.job.payload as ItemJobPayload;
       const ended = settled.label ?? "handed-over";
-      events.emit("item.ended", { batchId, seq, kind, queue: run.job.queue, outcome: ended, durationMs });
+      events.emit("item.ended", { batchId, seq, kind, queue: run.job.queue, outcome: ended, durationMs, error });
     }
     switch (verdict) {
       case "done":
@@ -267,6 +267,8 @@ export function makeWorker(input: WorkerInput): Worker {
       case "release":
         return events.emit("job.released", { ...describe(run), durationMs });
       case "dead":
+        // An item that failed waits for nobody: its batch has it.
+        if (run.kind.batch) return;
         return events.emit("job.dead", { ...describe(run), durationMs, error });
       case "cancelled":
         return events.emit("job.cancelled", { ...describe(run), durationMs });

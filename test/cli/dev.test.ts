@@ -134,7 +134,7 @@ test("it says where the data is, what that promises, and how to try it", () => {
   expect(dev.ready).toMatchObject({
     data: database.url,
     tier: "server",
-    kinds: ["sample.hello", "sample.slow", "sample.flaky"],
+    kinds: ["sample.hello", "sample.slow", "sample.flaky", "sample.check"],
   });
   expect(dev.ready.try[0]).toBe(`npx holdfast enqueue sample.hello '{"name":"Ada"}' --wait --url ${dev.ready.url}`);
   expect(dev.ready.try[1]).toContain('-H "authorization: Bearer $HOLDFAST_TOKEN"');

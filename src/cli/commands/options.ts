@@ -1,6 +1,7 @@
 // Flags that several commands share, and what they become.
 import type { Command } from "commander";
 import { type Api, makeApi, serverUrl } from "../api.ts";
+import { type BatchesApi, makeBatchesApi } from "../batches-api.ts";
 import { type InboxApi, makeInboxApi } from "../inbox-api.ts";
 import { loadConfig } from "../config-file.ts";
 import { readEnv, toUrl } from "../env.ts";
@@ -41,9 +42,13 @@ export function withHttpFlags(command: Command): Command {
 }
 
 export function withClientFlags(command: Command): Command {
+  return withServerFlags(command.option("--json", "print one JSON document"));
+}
+
+/** For commands whose output has one form. */
+export function withServerFlags(command: Command): Command {
   return command
     .option("--url <url>", "the server (HOLDFAST_URL, default http://127.0.0.1:7070); its token is HOLDFAST_TOKEN")
-    .option("--json", "print one JSON document")
     .option("-v, --verbose", "say more about errors");
 }
 
@@ -64,6 +69,12 @@ export function readInboxApi(options: { url?: string }): InboxApi {
   const env = readEnv(process.env);
   const flag = options.url === undefined ? undefined : toUrl("--url", options.url);
   return makeInboxApi(serverUrl(flag, env), env.token?.value);
+}
+
+export function readBatchesApi(options: { url?: string }): BatchesApi {
+  const env = readEnv(process.env);
+  const flag = options.url === undefined ? undefined : toUrl("--url", options.url);
+  return makeBatchesApi(serverUrl(flag, env), env.token?.value);
 }
 
 export function readApi(options: { url?: string }): Api {

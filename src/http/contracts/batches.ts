@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { OptionInvalid } from "../../errors.ts";
 import { BATCH_STATES } from "../../job/batch.ts";
-import { contract, jsonOrLines } from "../contract.ts";
+import { contract, jsonOrLines, media } from "../contract.ts";
 import { anyText, cursor, idParams, isoTime, oneOf, uuid, wholeNumber } from "../fields.ts";
 import { errorRecord, outcomes } from "./jobs.ts";
 
@@ -205,6 +205,8 @@ const itemParams = idParams.extend({
     .meta({ type: "integer", minimum: 1, description: "Its place in the batch." }),
 });
 
+const exportQuery = z.strictObject({ state: anyText("Only items that are this.") });
+
 const look = { method: "GET", access: "viewer", scope: "owner" } as const;
 const act = { method: "POST", access: "operator", scope: "owner", params: idParams, output: batch } as const;
 
@@ -288,6 +290,24 @@ export const batchContracts = {
     output: z.object({ id: uuid, added: z.int(), total: z.int().meta({ description: "Items that are there now." }) }),
     answers: { 200: "They are there." },
   }),
+  ackItem: contract({
+    ...act,
+    path: "/api/v1/batches/:id/items/:seq/ack",
+    audited: false,
+    summary: "The owner's word on an item that was handed over: what it came to. The first one counts.",
+    params: itemParams,
+    body: z
+      .strictObject({
+        outcome: textField("outcome", "saved", "One of the kind's, or error; what the kind says if it is left out."),
+        result: z.unknown().optional().meta({ description: "Kept with the item." }),
+        error: textField("error", "cannot be stored", "Why it is an error."),
+      })
+      .meta({ id: "AckItem" }),
+    output: z
+      .object({ outcome: z.string(), first: z.boolean().meta({ description: "False: it had this outcome before." }) })
+      .meta({ id: "AckedItem" }),
+    answers: { 200: "What it came to." },
+  }),
   closeBatch: contract({
     ...act,
     path: "/api/v1/batches/:id/close",
@@ -301,6 +321,24 @@ export const batchContracts = {
     params: idParams,
     output: z.object({ errors: z.array(errorGroup) }).meta({ id: "BatchErrors" }),
     answers: { 200: "At most 201 groups." },
+  }),
+  exportLines: contract({
+    ...look,
+    path: "/api/v1/batches/:id/export.ndjson",
+    summary: "All items as a download, one JSON object on each line.",
+    params: idParams,
+    query: exportQuery,
+    output: media("application/x-ndjson"),
+    answers: { 200: "The items in their order." },
+  }),
+  exportCsv: contract({
+    ...look,
+    path: "/api/v1/batches/:id/export.csv",
+    summary: "All items as a download for spreadsheets, safe to open in one.",
+    params: idParams,
+    query: exportQuery,
+    output: media("text/csv"),
+    answers: { 200: "The items in their order." },
   }),
   pauseBatch: contract({
     ...act,

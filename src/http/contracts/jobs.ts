@@ -68,7 +68,7 @@ export const errorRecord: z.ZodType<ErrorRecord> = z
     message: z.string(),
     stack: z.string().exactOptional(),
     code: z.string().exactOptional(),
-    reason: z.enum(["crashed", "timeout", "invalid-payload", "fatal", "exhausted"]).exactOptional(),
+    reason: z.enum(["crashed", "timeout", "invalid-payload", "fatal", "exhausted", "expired"]).exactOptional(),
     get cause() {
       return errorRecord.exactOptional();
     },

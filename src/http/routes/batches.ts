@@ -1,6 +1,6 @@
 // /api/v1/batches: make, look, act. Each is one call of the client, about a batch that the caller may see.
 import type { CreateBatchOptions } from "../../batches/create-options.ts";
-import type { AddOptions, BatchListOptions, ItemListOptions } from "../../batches/batches.ts";
+import type { AckOptions, AddOptions, BatchListOptions, ItemListOptions } from "../../batches/batches.ts";
 import type { Holdfast } from "../../client/client.ts";
 import { NotFound, OptionInvalid } from "../../errors.ts";
 import type { Batch } from "../../job/batch.ts";
@@ -8,12 +8,14 @@ import type { AnyJobKind } from "../../job/define-job.ts";
 import type { Caller } from "../../shared/caller.ts";
 import { toBatchView, toErrorGroupView, toItemView } from "../batch-view.ts";
 import { batchContracts } from "../contracts/batches.ts";
+import type { InputOf } from "../contract.ts";
 import { createFromLines } from "../create-batch.ts";
 import { Refusal } from "../errors.ts";
+import { type ExportFormat, sendExport } from "../export-items.ts";
 import { given } from "../given.ts";
 import { makeKnownKinds } from "../known-kinds.ts";
 import { readLines } from "../lines.ts";
-import { route } from "./route.ts";
+import { mediaRoute, route, type RouteContext } from "./route.ts";
 
 export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   const known = makeKnownKinds(kinds);
@@ -28,6 +30,20 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   /** For whoever may see all of them the client itself says that there is none. */
   async function checkOwner(id: string, caller: Caller): Promise<void> {
     if (caller.owner !== null) await seen(id, caller);
+  }
+
+  async function exported(
+    format: ExportFormat,
+    { params: { id }, query: { state } }: InputOf<typeof batchContracts.exportCsv>,
+    { caller, request }: RouteContext,
+  ): Promise<Response> {
+    const { counts } = await seen(id, caller);
+    // Said before the download begins.
+    if (state !== undefined && !(state in counts)) {
+      throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${Object.keys(counts).join(", ")}.`);
+    }
+    const items = hf.batches.export(id, state === undefined ? {} : { state });
+    return sendExport({ batchId: id, items, format, role: caller.role, method: request.method });
   }
 
   return {
@@ -80,6 +96,10 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       const answer = await hf.batches.add(known.batch(kind), id, items, given<AddOptions>(rest));
       return { body: { id, ...answer } };
     }),
+    ackItem: route(batchContracts.ackItem, async ({ params: { id, seq }, body }, { caller }) => {
+      await checkOwner(id, caller);
+      return { body: await hf.batches.ack(id, seq, { ...given<AckOptions>(body), by: caller.name }) };
+    }),
     closeBatch: route(batchContracts.closeBatch, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
       await hf.batches.close(id);
@@ -89,6 +109,8 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       await checkOwner(id, caller);
       return { body: { errors: (await hf.batches.errors(id)).map(toErrorGroupView) } };
     }),
+    exportLines: mediaRoute(batchContracts.exportLines, (input, context) => exported("ndjson", input, context)),
+    exportCsv: mediaRoute(batchContracts.exportCsv, (input, context) => exported("csv", input, context)),
     pauseBatch: route(batchContracts.pauseBatch, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
       return { body: toBatchView(await hf.batches.pause(id, { by: caller.name }), caller.role) };

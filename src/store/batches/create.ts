@@ -1,5 +1,5 @@
 // Makes a batch, without items. The id is the caller's: sent again after a lost answer, it finds what is there. A key that
-// the kind has already stands for the batch that came first.
+// the kind and the owner have already stands for the batch that came first.
 import { sql, type Store } from "../sql.ts";
 
 export interface NewBatch {
@@ -52,7 +52,7 @@ select id from made`;
 
 const FIND = sql`
 select b.id, b.closed_at is not null as closed, b.owner from :schema.batches b
-where b.id = $1::uuid or (b.kind = $2 and b.key = $3)`;
+where b.id = $1::uuid or (b.kind = $2 and b.key = $3 and coalesce(b.owner, '') = coalesce($4, ''))`;
 
 export interface CreatedBatch {
   id: string;
@@ -79,6 +79,6 @@ export async function createBatch(store: Store, batch: NewBatch): Promise<Create
   });
   const { rows } = await store.query<{ id: string }>(CREATE, [text]);
   if (rows[0]) return { id: rows[0].id, created: true, closed: false, owner: batch.owner };
-  const found = await store.query<Omit<CreatedBatch, "created">>(FIND, [batch.id, batch.kind, batch.key]);
+  const found = await store.query<Omit<CreatedBatch, "created">>(FIND, [batch.id, batch.kind, batch.key, batch.owner]);
   return { ...found.rows[0]!, created: false };
 }

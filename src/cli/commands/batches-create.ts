@@ -1,0 +1,135 @@
+// holdfast batches create KIND --file FILE, and add: items from a file or from stdin. stdout is the id of the batch.
+import type { Command } from "commander";
+import { durationMs } from "../../shared/duration.ts";
+import type { BatchesApi, Sent } from "../batches-api.ts";
+import { EXIT } from "../exit-codes.ts";
+import { openLines, readList } from "../item-lines.ts";
+import { note, print, printJson } from "../output.ts";
+import { Problem } from "../problem.ts";
+import { batchLine } from "../show-batch.ts";
+import { endedWell, watchBatch } from "../watch-batch.ts";
+import { readBatchesApi, withClientFlags } from "./options.ts";
+
+interface FileFlags {
+  file?: string;
+  field?: string;
+  url?: string;
+  json?: boolean;
+}
+
+interface CreateFlags extends FileFlags {
+  key?: string;
+  owner?: string;
+  total?: string;
+  open?: boolean;
+  concurrency?: string;
+  attempts?: string;
+  wait?: boolean;
+  timeout?: string;
+}
+
+interface AddFlags extends FileFlags {
+  writer?: string;
+  from?: string;
+  close?: boolean;
+}
+
+export function addBatchesCreate(batches: Command): void {
+  withClientFlags(
+    withFile(
+      batches
+        .command("create")
+        .description("Makes a batch from a file of items and prints its id.")
+        .argument("<kind>", "the kind of the batch"),
+    )
+      .option("--key <key>", "one key is one batch; sent again, it goes on where it stopped")
+      .option("--owner <owner>", "whose it is")
+      .option("--total <number>", "how many items there will be, if not all come now")
+      .option("--open", "more items will be added")
+      .option("--concurrency <number>", "items that run at once (default: the kind's)")
+      .option("--attempts <number>", "how often an item is tried (default: the kind's)")
+      .option("--wait", "watch it until it has ended; exit code 4 if it was cancelled or items failed")
+      .option("--timeout <duration>", "how long --wait waits (default: for ever); exit code 124"),
+  )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  seq 100 | holdfast batches create sample.check --file - --field n --wait
+  holdfast batches create articles.import --file urls.ndjson --key import-42`,
+    )
+    .action(runCreate);
+  withClientFlags(
+    withFile(
+      batches.command("add").description("Adds items to a batch that is open.").argument("<id>", "the id of the batch"),
+    )
+      .option("--writer <name>", "who adds: items of one writer are taken in order, each once")
+      .option("--from <number>", "how many items of this writer came before")
+      .option("--close", "these are the last of all"),
+  ).action(runAdd);
+}
+
+const withFile = (command: Command): Command =>
+  command
+    .option("--file <file>", "one item in JSON on each line, or a list in a .json file; - is stdin")
+    .option("--field <name>", "each line is a plain text, and becomes this field of an item");
+
+async function runCreate(kind: string, flags: CreateFlags): Promise<void> {
+  if (flags.timeout !== undefined && !flags.wait) {
+    throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
+  }
+  const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
+  const api = readBatchesApi(flags);
+  const { key, owner, total, concurrency, attempts, open } = flags;
+  const sent = await read(flags, { kind, key, owner }, { total, concurrency, attempts }, { open });
+  const answer = await api.create(sent);
+  if (!answer.created) note(`The key "${key ?? ""}" was known: this is its batch; ${answer.added} items were new.`);
+  if (flags.wait) return await wait(api, answer.id, flags, timeoutMs);
+  if (flags.json) printJson(answer);
+  else print(answer.id);
+}
+
+async function wait(api: BatchesApi, id: string, { json }: CreateFlags, timeoutMs: number): Promise<void> {
+  if (!json) print(id);
+  const batch = await watchBatch(api, id, { asJson: json === true, timeoutMs });
+  if (!json) note(batchLine(batch));
+  if (!endedWell(batch)) process.exitCode = EXIT.jobFailed;
+}
+
+async function runAdd(id: string, flags: AddFlags): Promise<void> {
+  if (flags.file === undefined) throw new Problem("There are no items.", "Give --file FILE, or --file -.", EXIT.usage);
+  const { writer, from, close } = flags;
+  const answer = await readBatchesApi(flags).add(id, await read(flags, { writer }, { from }, { close }));
+  if (flags.json) printJson(answer);
+  else print(`${answer.added} items were added; there are ${answer.total}.`);
+}
+
+/** A list is a JSON body; lines are sent as they are, with everything else in the query. */
+async function read(
+  { file, field }: FileFlags,
+  texts: Record<string, string | undefined>,
+  numbers: Record<string, string | undefined>,
+  marks: Record<string, boolean | undefined>,
+): Promise<Sent> {
+  if (file === undefined && field !== undefined) {
+    throw new Problem("--field is given without --file.", "Say where the lines are.", EXIT.usage);
+  }
+  const items = file === undefined ? [] : await readList(file);
+  if (items === undefined) {
+    const query = Object.entries({ ...texts, ...numbers, ...marks }).map(([name, value]) => [name, value?.toString()]);
+    return { query: Object.fromEntries(query) as Record<string, string>, lines: await openLines(file!, field) };
+  }
+  if (field !== undefined) {
+    throw new Problem("--field is for lines, and the file is a JSON list.", "Leave it out.", EXIT.usage);
+  }
+  const counted = Object.entries(numbers).map(([name, value]) => [
+    name,
+    value === undefined ? value : toInteger(name, value),
+  ]);
+  return { json: { ...texts, ...Object.fromEntries(counted), ...marks, items } };
+}
+
+function toInteger(name: string, value: string): number {
+  if (/^\d{1,9}$/.test(value)) return Number(value);
+  throw new Problem(`--${name} is ${JSON.stringify(value)}.`, "Give a whole number.", EXIT.usage);
+}

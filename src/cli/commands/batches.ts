@@ -1,0 +1,193 @@
+// holdfast batches: make batches on a running server, watch them, act on them.
+import type { Command } from "commander";
+import { durationMs } from "../../shared/duration.ts";
+import type { BatchesApi } from "../batches-api.ts";
+import { confirm } from "../confirm.ts";
+import { EXIT, explain } from "../exit-codes.ts";
+import { note, noteError, print, printJson, table } from "../output.ts";
+import { batchTable, showBatch } from "../show-batch.ts";
+import { endedWell, watchBatch } from "../watch-batch.ts";
+import { addBatchesCreate } from "./batches-create.ts";
+import { addBatchesExport } from "./batches-export.ts";
+import { readBatchesApi, withClientFlags } from "./options.ts";
+
+interface ClientFlags {
+  url?: string;
+  json?: boolean;
+  ndjson?: boolean;
+  verbose?: boolean;
+}
+
+interface ListFlags extends ClientFlags {
+  state?: string;
+  kind?: string;
+  owner?: string;
+  withErrors?: boolean;
+  limit?: string;
+  cursor?: string;
+}
+
+const LINES_FLAG = ["--ndjson", "print one JSON object on each line"] as const;
+
+export function addBatches(program: Command): void {
+  const batches = program.command("batches").summary("make batches on a running server, watch them, act on them");
+  addBatchesCreate(batches);
+  withClientFlags(
+    batches
+      .command("list", { isDefault: true })
+      .description("lists batches, newest first")
+      .option("--state <state>", "queued, running, paused, done or cancelled; several with commas")
+      .option("--kind <kind>", "only this kind")
+      .option("--owner <owner>", "only this owner's")
+      .option("--with-errors", "only those with items that failed")
+      .option("--limit <number>", "how many (default 50, at most 500)")
+      .option("--cursor <cursor>", "the page after this one, as the page before said")
+      .option(...LINES_FLAG),
+  ).action(runList);
+  withClientFlags(
+    batches.command("show").description("shows a batch and how far it is").argument("<id>", "its id"),
+  ).action(runShow);
+  withClientFlags(
+    batches
+      .command("items")
+      .description("lists its items in their order")
+      .argument("<id>", "its id")
+      .option("--state <state>", "pending, running, handed-over, error, cancelled, or another outcome of its kind")
+      .option("--limit <number>", "how many (default 50, at most 500)")
+      .option("--cursor <cursor>", "the page after this one, as the page before said")
+      .option(...LINES_FLAG),
+  ).action(runItems);
+  withClientFlags(
+    batches
+      .command("errors")
+      .description("shows its errors, those that look alike together")
+      .argument("<id>", "its id"),
+  ).action(runErrors);
+  withClientFlags(
+    batches
+      .command("watch")
+      .description("watches it until it has ended; exit code 4 if it was cancelled or items failed")
+      .argument("<id>", "its id")
+      .option("--timeout <duration>", "no longer than this; exit code 124")
+      .option(...LINES_FLAG),
+  ).action(runWatch);
+  addAction(batches, "pause", "what runs finishes, nothing starts", async (api, id) => {
+    await api.pause(id);
+    return `${id} is paused.`;
+  });
+  addAction(batches, "resume", "goes on with batches that were paused", async (api, id) => {
+    await api.resume(id);
+    return `${id} goes on.`;
+  });
+  addAction(batches, "close", "says that no more items will come", async (api, id) => {
+    const { total } = await api.close(id);
+    return `${id} is closed, with ${total} items.`;
+  });
+  addAction(batches, "retry-failed", "runs items that failed again, with all their attempts", async (api, id) => {
+    const { retried } = await api.retryFailed(id);
+    return `${retried} items of ${id} wait again.`;
+  });
+  addAction(
+    batches,
+    "cancel",
+    "ends batches: what waits is cancelled, what runs is told to stop",
+    async (api, id) => {
+      const { counts } = await api.cancel(id);
+      return `${id} is cancelled; ${counts["running"] ?? 0} items still have to stop.`;
+    },
+    "What is cancelled cannot go on. Cancel",
+  );
+  addAction(
+    batches,
+    "delete",
+    "removes batches that have ended, with their items",
+    async (api, id) => ((await api.remove(id)).deleted ? `${id} is gone.` : `${id} was not there.`),
+    "Items and results cannot be brought back. Delete",
+  );
+  addBatchesExport(batches);
+}
+
+type Act = (api: BatchesApi, id: string) => Promise<string>;
+
+/** `question`: it is asked, or --yes is given, before anything is done. */
+function addAction(batches: Command, verb: string, description: string, act: Act, question?: string): void {
+  const command = batches.command(verb).description(description).argument("<id...>", "one id or several");
+  if (question !== undefined) command.option("-y, --yes", "do it without asking");
+  withClientFlags(command).action(async (ids: string[], flags: ClientFlags & { yes?: boolean }) => {
+    if (question !== undefined) {
+      await confirm(`${question} ${ids.length === 1 ? ids[0]! : `${ids.length} batches`}?`, flags.yes);
+    }
+    const api = readBatchesApi(flags);
+    const results: { id: string; ok: boolean; message: string }[] = [];
+    // One that cannot be must not keep the others from it.
+    for (const id of ids) {
+      try {
+        const message = await act(api, id);
+        results.push({ id, ok: true, message });
+        if (!flags.json) print(message);
+      } catch (error) {
+        const { message, exitCode } = explain(error);
+        results.push({ id, ok: false, message });
+        process.exitCode ||= exitCode;
+        if (!flags.json) noteError(error, flags.verbose === true);
+      }
+    }
+    if (flags.json) printJson(results);
+  });
+}
+
+async function runList(flags: ListFlags): Promise<void> {
+  const { state, kind, owner, limit, cursor } = flags;
+  const withErrors = flags.withErrors ? "true" : undefined;
+  const page = await readBatchesApi(flags).list({ state, kind, owner, withErrors, limit, cursor });
+  if (flags.json) return printJson(page);
+  if (flags.ndjson) for (const batch of page.batches) print(JSON.stringify(batch));
+  else if (page.batches.length === 0) note("There are no such batches.");
+  else print(batchTable(page.batches));
+  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+}
+
+async function runShow(id: string, flags: ClientFlags): Promise<void> {
+  const batch = await readBatchesApi(flags).read(id);
+  if (flags.json) printJson(batch);
+  else print(showBatch(batch));
+}
+
+async function runItems(id: string, flags: ListFlags): Promise<void> {
+  const { state, limit, cursor } = flags;
+  const page = await readBatchesApi(flags).items(id, { state, limit, cursor });
+  if (flags.json) return printJson(page);
+  if (flags.ndjson) for (const item of page.items) print(JSON.stringify(item));
+  else if (page.items.length === 0) note("There are no such items here.");
+  else {
+    const rows = page.items.map((item) => [
+      String(item.seq),
+      item.state,
+      String(item.attempt),
+      JSON.stringify(item.payload).slice(0, 60),
+      item.error?.message.slice(0, 60) ?? "",
+    ]);
+    print(table(["SEQ", "STATE", "TRY", "PAYLOAD", "ERROR"], rows));
+  }
+  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+}
+
+async function runErrors(id: string, flags: ClientFlags): Promise<void> {
+  const { errors } = await readBatchesApi(flags).errors(id);
+  if (flags.json) return printJson({ errors });
+  if (errors.length === 0) return note("No item has failed.");
+  const rows = errors.map(({ count, lastSeq, lastAt, sample }) => [
+    String(count),
+    String(lastSeq),
+    lastAt,
+    `${sample.name}: ${sample.message}`.slice(0, 100),
+  ]);
+  print(table(["COUNT", "LAST ITEM", "LAST AT", "SAMPLE"], rows));
+}
+
+async function runWatch(id: string, flags: ClientFlags & { timeout?: string }): Promise<void> {
+  const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
+  const asJson = flags.json === true || flags.ndjson === true;
+  const batch = await watchBatch(readBatchesApi(flags), id, { asJson, timeoutMs });
+  if (!endedWell(batch)) process.exitCode = EXIT.jobFailed;
+}
