@@ -63,7 +63,7 @@ export type { ChoreRun } from "./store/janitor/chore-history.ts";
 export type { FailedAttempt, Job, Progress } from "./job/job.ts";
 export { Fatal, Gone, RetryAfter, Snooze, type ErrorRecord } from "./job/outcome.ts";
 export type { Backoff } from "./job/retry-policy.ts";
-export { statusOf, type JobState, type JobStatus } from "./job/states.ts";
+export type { JobState, JobStatus } from "./job/states.ts";
 export type { HoldfastEvents } from "./metrics/events.ts";
 export type { AppMigration } from "./migrate/app-migrations.ts";
 export type { Logger, OpenOptions, WorkOptions } from "./options.ts";

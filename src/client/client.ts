@@ -15,6 +15,7 @@ import { isBatchKind } from "../job/define-batch.ts";
 import type { AnyJobKind, JobKind } from "../job/define-job.ts";
 import { kindWarnings } from "../job/warnings.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
+import { makeErrorTally } from "../metrics/error-tally.ts";
 import { makeTally } from "../metrics/tally.ts";
 import { type ResolvedOptions, resolveWorkOptions, type WorkOptions } from "../options.ts";
 import type { Emitter, Listener } from "../shared/emitter.ts";
@@ -27,6 +28,10 @@ import type { WakeUp } from "../worker/claim-loop.ts";
 import { makeOccupancy } from "../worker/occupancy.ts";
 import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
+import { type Actions, makeActions, makeActionsChore } from "./actions.ts";
+import { type Errors, makeErrorChores, makeErrors } from "./errors.ts";
+import { makeProblems, type Verdict } from "./problems.ts";
+import { makeSystem, type SystemFacts } from "./system.ts";
 import { type Audit, makeAudit, makeAuditChore } from "./audit.ts";
 import { type Enqueued, makeEnqueuer } from "./enqueue.ts";
 import type { EnqueueOptions, EnqueueRow } from "./new-job.ts";
@@ -60,6 +65,10 @@ export interface Holdfast extends AsyncDisposable {
   readonly jobs: Jobs;
   /** Bulk work: items that are counted, paused, cancelled, retried and handed back. */
   readonly batches: Batches;
+  /** One verb on all jobs that match a filter, in the background. */
+  readonly actions: Actions;
+  /** Failed attempts, and dead jobs, by what their errors have in common. */
+  readonly errors: Errors;
   /**
    * Keeps the house: at work from the first `work()` on, or from `janitor.start()` in a process that has no worker.
    * Closing the client stops it.
@@ -68,6 +77,10 @@ export interface Holdfast extends AsyncDisposable {
   readonly queues: Queues;
   readonly stats: Stats;
   readonly health: HealthCheck;
+  /** What is wrong now, in sentences. */
+  problems(): Promise<Verdict>;
+  /** What the database is, holds and was migrated to. */
+  system(): Promise<SystemFacts>;
   /** For Prometheus. Counting begins with the first look at this property. */
   readonly metrics: Metrics;
   readonly workers: Workers;
@@ -114,6 +127,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
   const tally = makeTally();
   const keepEnded = keepEndedOf(options);
   const inQueue = makeInQueue(options);
+  const errorTally = makeErrorTally(events);
   const working = new Map<string, { kinds: readonly AnyJobKind[]; concurrency: number }>();
   let shortestLeaseMs = Infinity;
   let closing: Promise<void> | undefined;
@@ -210,6 +224,15 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
   })) {
     janitor.add(chore);
   }
+  for (const chore of makeErrorChores(store, errorTally)) janitor.add(chore);
+  const actionsInput = {
+    store,
+    wakeUps,
+    keepEnded,
+    // Whoever has the chore goes on with it; this only saves the wait for its next turn.
+    hurry: () => void janitor.run("carry-out-actions").catch(trouble("actions")),
+  };
+  janitor.add(makeActionsChore(actionsInput));
   janitor.add(
     makeInboxChore({
       store,
@@ -258,10 +281,19 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     schema: options.schema,
     jobs,
     batches,
+    actions: makeActions(actionsInput),
+    errors: makeErrors(store),
     janitor,
     queues,
     stats: makeStats(store),
     health,
+    problems: makeProblems({
+      store,
+      health,
+      queues,
+      inboxes: async () => (await inboxRoom.inboxes.list({ limit: 100 })).inboxes,
+    }),
+    system: makeSystem(store),
     get metrics() {
       return counting.metrics();
     },

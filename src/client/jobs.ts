@@ -2,36 +2,44 @@
 import { isLockTimeout, isRetryable } from "../db/retryable.ts";
 import { NotFound, OptionInvalid, StateConflict, WaitTimeout } from "../errors.ts";
 import type { FailedAttempt, Job } from "../job/job.ts";
-import { isFinal, JOB_STATES, type JobState } from "../job/states.ts";
+import { isFinal } from "../job/states.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { makeAlarm, sleep } from "../shared/sleep.ts";
 import { isUuid } from "../shared/uuid.ts";
-import { checkLimit, cutPage } from "../shared/page.ts";
+import { checkLimit } from "../shared/page.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { cancelWaitingItems } from "../store/batches/end-items.ts";
 import { cancelIfOpen } from "../store/jobs/cancel.ts";
 import { discardIfDead } from "../store/jobs/discard.ts";
-import { listJobs } from "../store/jobs/list.ts";
-import { readAttempts, readJob } from "../store/jobs/read.ts";
+import { type Counted, countJobs, findJobs } from "../store/jobs/find.ts";
+import { type JobTexts, readAttempts, readJob, readTexts } from "../store/jobs/read.ts";
+import { listNotes, type Note } from "../store/notes/list.ts";
 import { retryIfDead } from "../store/jobs/retry.ts";
 import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUps } from "../worker/wake-ups.ts";
+import { type JobFilterOptions, toJobFilter } from "./job-filter.ts";
 
-export interface ListOptions {
-  state?: JobState | readonly JobState[];
-  kind?: string;
-  queue?: string;
-  limit?: number;
-  cursor?: string;
+export interface ListOptions extends JobFilterOptions {
+  limit?: number | undefined;
+  cursor?: string | undefined;
 }
 
 export interface Jobs {
   get(id: string): Promise<Job | undefined>;
   /** Failed attempts, oldest first. */
   attempts(id: string): Promise<FailedAttempt[]>;
-  /** Newest first; `next` is the cursor of the following page, or null. */
+  /**
+   * Newest first; `next` is the cursor of the following page, or null. A search looks at a bounded number of jobs at a
+   * time: a page may hold few, or none, and still have a next one.
+   */
   list(options?: ListOptions): Promise<{ jobs: Job[]; next: string | null }>;
+  /** How many match, counted up to a bound; `more`: there may be more. */
+  count(filter?: JobFilterOptions): Promise<Counted>;
+  /** What its runs have finished so far: steps, chunks, checkpoints. */
+  notes(id: string): Promise<Note[]>;
+  /** Payload and result as JSON texts, with every digit. */
+  texts(id: string): Promise<JobTexts | undefined>;
   /** "cancelled" at once if it was waiting; "requested" if it runs: its signal is aborted and no retry follows. */
   cancel(id: string): Promise<"cancelled" | "requested">;
   /** A dead job runs again with a full budget; its failures stay on record. */
@@ -75,18 +83,14 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     get: (id) => readJob(store, checkId(id)),
     attempts: (id) => readAttempts(store, checkId(id)),
     async list(options = {}) {
-      const limit = checkLimit(options.limit ?? 50, MAX_PAGE);
-      const states = options.state === undefined ? JOB_STATES : [options.state].flat();
-      for (const state of states) {
-        if (!JOB_STATES.includes(state)) {
-          throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${JOB_STATES.join(", ")}.`);
-        }
-      }
-      if (options.cursor !== undefined) checkId(options.cursor, "cursor");
-      const { kind, queue, cursor: before } = options;
-      const { page, next } = cutPage(await listJobs(store, { states, kind, queue, before, limit: limit + 1 }), limit);
-      return { jobs: page, next };
+      const { limit: asked = 50, cursor, ...filter } = options;
+      const limit = checkLimit(asked, MAX_PAGE);
+      if (cursor !== undefined) checkId(cursor, "cursor");
+      return await findJobs(store, toJobFilter(filter), cursor ?? null, limit);
     },
+    count: async (filter = {}) => await countJobs(store, toJobFilter(filter)),
+    notes: (id) => listNotes(store, checkId(id)),
+    texts: (id) => readTexts(store, checkId(id)),
     async cancel(id) {
       const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEnded));
       if (!cancelled && (await cancelItem(id))) return "cancelled";

@@ -15,8 +15,10 @@ type EventName = keyof HoldfastEvents;
 const NOT_TOLD: readonly EventName[] = ["trouble", "lease.beat"];
 const HEARD: readonly EventName[] = EVENT_NAMES.filter((name) => !NOT_TOLD.includes(name));
 
+/** That something happened, and how often: for those who then look themselves. At most once a second. */
+const PULSE = "pulse";
 /** What all processes do: told when it changes, looked at while somebody wants to know. */
-export const STREAMED: readonly string[] = [...HEARD, "queues", "job"];
+export const STREAMED: readonly string[] = [...HEARD, "queues", "job", PULSE];
 
 export interface EventFilter {
   types: ReadonlySet<string> | null;
@@ -53,6 +55,7 @@ const REMEMBERED = 1_000;
 const BEAT_MS = 15_000;
 const LINGER_MS = 30_000;
 const LOOK_MS = 2_000;
+const PULSE_MS = 1_000;
 
 export function makeEventHub(hf: Holdfast): EventHub {
   const run = randomBytes(4).toString("hex");
@@ -67,12 +70,15 @@ export function makeEventHub(hf: Holdfast): EventHub {
   let isLooking = false;
   let pulse: Pulse | undefined;
   const around = makeLookAround(hf);
+  let pulsing: NodeJS.Timeout | undefined;
+  let happened: Record<string, number> = {};
   const encoder = new TextEncoder();
 
   const textOf = ({ seq: id, name, fields }: Said): string =>
     `id: ${run}-${id}\nevent: ${name}\ndata: ${JSON.stringify(fields)}\n\n`;
 
   function hear(name: string, event: object): void {
+    if (name !== PULSE) happened[name] = (happened[name] ?? 0) + 1;
     const said = { seq: (seq += 1), name, fields: publicFields(event) };
     remembered.push(said);
     if (remembered.length > 2 * REMEMBERED) remembered = remembered.slice(-REMEMBERED);
@@ -112,6 +118,10 @@ export function makeEventHub(hf: Holdfast): EventHub {
     pulse = hf.health.register("event streams");
     pulse.beat(LOOK_MS);
     looking = setInterval(() => void lookAround(), LOOK_MS).unref();
+    pulsing = setInterval(() => {
+      if (Object.keys(happened).length > 0) hear(PULSE, { events: happened });
+      happened = {};
+    }, PULSE_MS).unref();
   }
 
   async function lookAround(): Promise<void> {
@@ -144,6 +154,8 @@ export function makeEventHub(hf: Holdfast): EventHub {
     clearInterval(beating);
     clearInterval(looking);
     pulse?.end();
+    clearInterval(pulsing);
+    happened = {};
     around.forget();
     clearTimeout(flushing);
     flushing = undefined;

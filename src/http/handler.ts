@@ -18,14 +18,18 @@ import { type HostOptions, isLoopback, makeGuards } from "./browsers.ts";
 import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./callers.ts";
 import { type AnyContract, hasJson, type InputOf, isBytes } from "./contract.ts";
 import type { Contracts } from "./contracts.ts";
+import type { SettingView } from "./contracts/system.ts";
+import { addDashboard } from "./dashboard.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
 import { makeEventHub } from "./event-hub.ts";
 import { isLines } from "./lines.ts";
 import { readBody, readParams, readQuery } from "./read-input.ts";
+import { makeActionRoutes } from "./routes/actions.ts";
 import { makeAppListRoutes } from "./routes/apps.ts";
 import { makeAuditRoutes } from "./routes/audit.ts";
 import { makeBatchRoutes } from "./routes/batches.ts";
 import { makeDocumentRoutes } from "./routes/document.ts";
+import { makeErrorRoutes } from "./routes/errors.ts";
 import { makeEventRoutes } from "./routes/events.ts";
 import { makeHealthRoutes } from "./routes/health.ts";
 import { makeJanitorRoutes } from "./routes/janitor.ts";
@@ -33,6 +37,7 @@ import { makeInboxRoutes } from "./routes/inbox.ts";
 import { makeJobRoutes } from "./routes/jobs.ts";
 import { makeQueueRoutes } from "./routes/queues.ts";
 import type { Answer, Route } from "./routes/route.ts";
+import { makeSystemRoutes } from "./routes/system.ts";
 import { makeTokenRoutes } from "./routes/tokens.ts";
 import { makeWorkerRoutes } from "./routes/workers.ts";
 
@@ -48,6 +53,12 @@ export interface HandlerOptions extends HostOptions {
   authorize?: Authorize | undefined;
   /** Let in, as an admin, who comes without a token. Embedded tier only; the default there, if there is no token. */
   anonymous?: boolean | undefined;
+  /** What people call this installation ("production"): shown on every page of the dashboard. */
+  environment?: string | undefined;
+  /** What the server runs with and where each value comes from, for the system page. Secrets must be masked. */
+  settings?: readonly SettingView[] | undefined;
+  /** False: no dashboard at `/`. */
+  dashboard?: boolean | undefined;
   /** True while the process is stopping: /readyz then says so. */
   isStopping?: () => boolean;
   /** Told of what was answered with 500; `incident` is the number the caller got. */
@@ -69,6 +80,9 @@ const KNOWN = [
   "anonymous",
   "allowedHosts",
   "allowAddresses",
+  "environment",
+  "settings",
+  "dashboard",
   "isStopping",
   "onError",
 ];
@@ -97,6 +111,9 @@ export function makeHandler(options: HandlerOptions): Handler {
   const routes: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
     ...makeBatchRoutes(hf, kinds),
+    ...makeActionRoutes(hf),
+    ...makeErrorRoutes(hf),
+    ...makeSystemRoutes({ hf, kinds, environment: options.environment, settings: options.settings }),
     ...makeInboxRoutes(hf),
     ...makeQueueRoutes(hf),
     ...makeWorkerRoutes(hf),
@@ -137,6 +154,7 @@ export function makeHandler(options: HandlerOptions): Handler {
     });
   }
   addAppRoutes({ app, apps, hf, identify, onError });
+  if (options.dashboard ?? true) addDashboard(app);
   app.all("*", async (context) => {
     // Nothing is told about unknown paths either.
     await identify(context.req.raw);

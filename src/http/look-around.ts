@@ -37,7 +37,8 @@ export function makeLookAround(hf: Holdfast): LookAround {
   async function lookAtJob(id: string): Promise<Seen[]> {
     const job = await hf.jobs.get(id);
     if (!job) return [];
-    const { id: jobId, lastError, ...rest } = toJobSummary(job, new Date());
+    // A beat is no news.
+    const { id: jobId, lastError, leaseExpiresAt: ___, ...rest } = toJobSummary(job);
     const { stack: _, cause: __, ...error } = { stack: undefined, cause: undefined, ...lastError };
     const event = { jobId, ...rest, lastError: lastError === null ? null : error };
     const text = JSON.stringify(event);

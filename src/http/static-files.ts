@@ -27,14 +27,27 @@ export const PAGE_POLICY =
   "connect-src 'self'; media-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /** null: there is no such file. */
-export async function fileAnswer(folder: URL | string, path: string, method: string): Promise<Response | null> {
+export async function fileAnswer(
+  folder: URL | string,
+  path: string,
+  method: string,
+  encodings = "",
+): Promise<Response | null> {
   const parts = path.split("/").filter((part) => part !== "");
   if (parts.some((part) => part.startsWith(".") || /[\\\0]/.test(part))) return null;
-  const found = await findFile(folder, parts.length === 0 ? ["index.html"] : parts);
-  if (!found) return null;
+  const names = parts.length === 0 ? ["index.html"] : parts;
+  const plain = await findFile(folder, names);
+  if (!plain) return null;
+  // A build may have put a packed one beside it.
+  const packed = /\bgzip\b/.test(encodings)
+    ? await findFile(folder, [...names.slice(0, -1), `${names.at(-1)}.gz`])
+    : null;
+  const found = packed ?? plain;
   const headers = {
-    "content-type": TYPES[extname(found.path).toLowerCase()] ?? "application/octet-stream",
+    "content-type": TYPES[extname(plain.path).toLowerCase()] ?? "application/octet-stream",
     "content-length": String(found.size),
+    ...(packed ? { "content-encoding": "gzip" } : {}),
+    vary: "accept-encoding",
     "content-security-policy": PAGE_POLICY,
     "cache-control": "no-cache",
   };

@@ -15,6 +15,7 @@ import { makeService, type Service } from "../shared/service.ts";
 import { type Alarm, jitter, makeAlarm } from "../shared/sleep.ts";
 import { type ChoreRun, listRuns } from "../store/janitor/chore-history.ts";
 import { letGoOfTurns, overdueTurns } from "../store/janitor/chore-turn.ts";
+import { type ChoreState, choreStates } from "../store/stats/gauges.ts";
 import type { Store } from "../store/sql.ts";
 import { backoffMs, type BatchSize, type ChoreResult, runChore } from "./run-chore.ts";
 
@@ -48,6 +49,8 @@ export interface Janitor extends Service {
   /** Runs one now, or all, one after the other, whether they are due or not. One that runs already is left alone. */
   run(name?: string): Promise<ChoreResult[]>;
   preview(name?: string): Promise<ChorePreview[]>;
+  /** How each stands: when it last succeeded, when it is due, who is at it. */
+  states(): Promise<ChoreState[]>;
   history(options?: HistoryOptions): Promise<{ runs: ChoreRun[]; next: string | null }>;
 }
 
@@ -165,6 +168,7 @@ export function makeJanitor({ store, events, chores: own, pulses = makePulses() 
       }
       return previews;
     },
+    states: () => choreStates(store),
     async history({ chore, limit = 50, cursor } = {}) {
       const before = checkNumberCursor(cursor);
       const found = await listRuns(store, { chore: chore ?? null, before, limit: checkLimit(limit, MAX_PAGE) + 1 });

@@ -1,6 +1,6 @@
 // A job as callers see it.
 import type { ErrorRecord } from "./outcome.ts";
-import type { JobState } from "./states.ts";
+import type { JobState, JobStatus } from "./states.ts";
 
 export interface Progress {
   done: number;
@@ -14,6 +14,8 @@ export interface Job {
   kind: string;
   queue: string;
   state: JobState;
+  /** What people want to know, by the database's clock when it was read. */
+  status: JobStatus;
   payload: unknown;
   result: unknown;
   priority: number;
@@ -32,6 +34,8 @@ export interface Job {
   startedAt: Date | null;
   finishedAt: Date | null;
   cancelRequestedAt: Date | null;
+  /** Until when its run owns it; null when it does not run. */
+  leaseExpiresAt: Date | null;
 }
 
 export interface FailedAttempt {

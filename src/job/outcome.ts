@@ -42,6 +42,8 @@ export interface ErrorRecord {
   code?: string;
   /** Why Holdfast ended the attempt, when it was not the handler's own error. */
   reason?: "crashed" | "timeout" | "invalid-payload" | "fatal" | "exhausted" | "expired";
+  /** The same for errors of one cause; see job/fingerprint.ts. Of those that are stored. */
+  fingerprint?: string;
   cause?: ErrorRecord;
 }
 

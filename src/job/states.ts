@@ -4,9 +4,28 @@
 export const JOB_STATES = ["pending", "running", "done", "dead", "cancelled"] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** What screens and filters speak of, derived from the row. */
-export const JOB_STATUSES = ["scheduled", "ready", "running", "retrying", "done", "dead", "cancelled"] as const;
+/** What screens and filters speak of, derived from the row, its lease, its queue and the clock. */
+export const JOB_STATUSES = [
+  "scheduled",
+  "ready",
+  "running",
+  "retrying",
+  "stuck",
+  "paused",
+  "done",
+  "dead",
+  "cancelled",
+] as const;
 export type JobStatus = (typeof JOB_STATUSES)[number];
+
+/** Which statuses a stored state can show as. */
+export const STATUSES_OF: Readonly<Record<JobState, readonly JobStatus[]>> = {
+  pending: ["scheduled", "ready", "retrying", "paused"],
+  running: ["running", "stuck"],
+  done: ["done"],
+  dead: ["dead"],
+  cancelled: ["cancelled"],
+};
 
 /** Who may move a job from where to where; every store verb is one of these moves. */
 export const TRANSITIONS = [
@@ -24,10 +43,4 @@ export const TRANSITIONS = [
 
 export function isFinal(state: JobState): boolean {
   return state === "done" || state === "cancelled" || state === "dead";
-}
-
-export function statusOf(job: { state: JobState; attempt: number; runAt: Date }, now: Date): JobStatus {
-  if (job.state !== "pending") return job.state;
-  if (job.attempt > 0) return "retrying";
-  return job.runAt > now ? "scheduled" : "ready";
 }

@@ -8,7 +8,15 @@ export interface TallyRow {
   runs: number;
   waitMs: number;
   runMs: number;
+  /** How many waited, and ran, for how long: see durationClass(). */
+  waits: number[];
+  durations: number[];
 }
+
+const CLASSES = 32;
+
+/** 0: none. n: less than 2^n ms, and not less than half of that. */
+export const durationClass = (ms: number): number => 32 - Math.clz32(Math.min(ms, 2 ** 31 - 1));
 
 export interface Tally {
   count(queue: string, kind: string, outcome: string, waitMs: number, runMs: number): void;
@@ -26,7 +34,16 @@ export function makeTally(): Tally {
     if (!ofKind) rows.set(kind, (ofKind = []));
     // A kind has few outcomes, and most often one queue.
     for (const row of ofKind) if (row.outcome === outcome && row.queue === queue) return row;
-    const made: TallyRow = { queue, kind, outcome, runs: 0, waitMs: 0, runMs: 0 };
+    const made: TallyRow = {
+      queue,
+      kind,
+      outcome,
+      runs: 0,
+      waitMs: 0,
+      runMs: 0,
+      waits: Array.from({ length: CLASSES }, () => 0),
+      durations: Array.from({ length: CLASSES }, () => 0),
+    };
     ofKind.push(made);
     return made;
   }
@@ -37,6 +54,8 @@ export function makeTally(): Tally {
       row.runs += 1;
       row.waitMs += waitMs;
       row.runMs += runMs;
+      row.waits[durationClass(waitMs)]! += 1;
+      row.durations[durationClass(runMs)]! += 1;
     },
     take() {
       const taken = [...rows.values()].flat().filter((row) => row.runs > 0);
@@ -44,11 +63,15 @@ export function makeTally(): Tally {
       return taken;
     },
     putBack(back) {
-      for (const { queue, kind, outcome, runs, waitMs, runMs } of back) {
+      for (const { queue, kind, outcome, runs, waitMs, runMs, waits, durations } of back) {
         const row = rowOf(queue, kind, outcome);
         row.runs += runs;
         row.waitMs += waitMs;
         row.runMs += runMs;
+        for (let n = 0; n < CLASSES; n += 1) {
+          row.waits[n]! += waits[n]!;
+          row.durations[n]! += durations[n]!;
+        }
       }
     },
   };

@@ -3,6 +3,7 @@
 import "./jobs/beat.ts";
 import "./jobs/claim.ts";
 import "./jobs/claim-light.ts";
+import "./jobs/find.ts";
 import "./jobs/insert.ts";
 import "./jobs/look.ts";
 import "./jobs/mark.ts";
@@ -22,6 +23,8 @@ import "./batches/start.ts";
 import "./audit/purge.ts";
 import "./janitor/chore-history.ts";
 import "./batches/tend.ts";
+import "./errors/list.ts";
+import "./stats/unserved.ts";
 import "./janitor/expire-leases.ts";
 import "./janitor/partitions.ts";
 import "./janitor/forget.ts";

@@ -31,6 +31,11 @@ describe.each(TIERS)("%s", (tier) => {
       deadlineMs: 30_000,
       batchSize: 1_000,
       budgetMs: 5_000,
+      canPreview: true,
+      succeededAt: null,
+      nextAt: null,
+      failures: 0,
+      error: null,
     });
     const preview = await api.get("/api/v1/janitor/preview?chore=sweep-things");
     expect(preview.body).toEqual({ previews: [{ chore: "sweep-things", rows: { swept: 3 }, more: false }] });

@@ -8,7 +8,18 @@ import { TIERS, useHoldfast } from "../support/open-test.ts";
 describe.each(TIERS)("roll-ups (%s)", (tier) => {
   const bench = useHoldfast(tier);
   const add = (outcome: string, runs: number) =>
-    addRunCounts(bench.store, [{ queue: "q", kind: "k", outcome, runs, waitMs: 10 * runs, runMs: 100 * runs }]);
+    addRunCounts(bench.store, [
+      {
+        queue: "q",
+        kind: "k",
+        outcome,
+        runs,
+        waitMs: 10 * runs,
+        runMs: 100 * runs,
+        waits: [0, 0, 0, 0, runs],
+        durations: [0, 0, 0, 0, 0, 0, 0, runs],
+      },
+    ]);
   const series = async (width: 60 | 3600) => {
     const to = new Date((await bench.hf.clock.now()).getTime() + 1);
     const from = new Date(to.getTime() - 365 * 86_400_000);

@@ -14,7 +14,7 @@ import {
 } from "#src/store/jobs/claim.js";
 import { claimLight, LIGHT_BYTES } from "#src/store/jobs/claim-light.js";
 import { lockIfHeld } from "#src/store/jobs/fence.js";
-import { listJobs } from "#src/store/jobs/list.js";
+import { findJobs } from "#src/store/jobs/find.js";
 import { lookAhead, lookBack } from "#src/store/jobs/look.js";
 import { markTokens } from "#src/store/jobs/mark.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
@@ -329,8 +329,9 @@ test("what a light claim took is seen as running, and not seen as waiting", asyn
   const { by, ids } = await taken(3);
   expect(await readJob(arena.store, ids[0]!)).toMatchObject({ state: "running", attempt: 1, claimCount: 1 });
   expect((await readJob(arena.store, ids[0]!))!.startedAt).toBeInstanceOf(Date);
-  expect(idsOf(await listJobs(arena.store, { states: ["running"], limit: 10 }))).toEqual(ids.toSorted());
-  expect(await listJobs(arena.store, { states: ["pending"], limit: 10 })).toEqual([]);
+  expect(idsOf((await findJobs(arena.store, { statuses: ["running"] }, null, 10)).jobs)).toEqual(ids.toSorted());
+  const { jobs } = await findJobs(arena.store, { statuses: ["ready", "scheduled"] }, null, 10);
+  expect(jobs).toEqual([]);
   const from = { ...lane(), fromUs: String((Date.now() + 60_000) * 1_000) };
   expect(await lookBack(arena.store, [from], 10)).toEqual([]);
   expect(await lookAhead(arena.store, [lane()], [], ["race"])).toEqual([]);

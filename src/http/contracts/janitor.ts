@@ -6,7 +6,18 @@ import { anyText, cursor, isoTime, wholeNumber } from "../fields.ts";
 const rows = z.record(z.string(), z.number()).meta({ description: "How many of what, by outcome." });
 
 const chore = z
-  .object({ name: z.string(), everyMs: z.number(), deadlineMs: z.number(), batchSize: z.int(), budgetMs: z.number() })
+  .object({
+    name: z.string(),
+    everyMs: z.number(),
+    deadlineMs: z.number(),
+    batchSize: z.int(),
+    budgetMs: z.number(),
+    canPreview: z.boolean(),
+    succeededAt: isoTime.nullable().meta({ description: "null for a chore that runs in every process by itself." }),
+    nextAt: isoTime.nullable(),
+    failures: z.int().meta({ description: "In a row." }),
+    error: z.string().nullable(),
+  })
   .meta({ id: "Chore" });
 
 const choreRun = z

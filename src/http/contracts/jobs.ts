@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { JOB_STATES, JOB_STATUSES } from "../../job/states.ts";
+import type { Duration } from "../../shared/duration.ts";
 import { OptionInvalid } from "../../errors.ts";
 import { contract } from "../contract.ts";
 import { anyText, cursor, idParams, isoTime, uuid, wholeNumber } from "../fields.ts";
@@ -68,6 +69,7 @@ export const errorRecord: z.ZodType<ErrorRecord> = z
     message: z.string(),
     stack: z.string().exactOptional(),
     code: z.string().exactOptional(),
+    fingerprint: z.string().exactOptional(),
     reason: z.enum(["crashed", "timeout", "invalid-payload", "fatal", "exhausted", "expired"]).exactOptional(),
     get cause() {
       return errorRecord.exactOptional();
@@ -100,6 +102,7 @@ const jobSummary = z
     startedAt: isoTime.nullable(),
     finishedAt: isoTime.nullable(),
     cancelRequestedAt: isoTime.nullable(),
+    leaseExpiresAt: isoTime.nullable().meta({ description: "Until when its run owns it." }),
   })
   .meta({ id: "JobSummary" });
 
@@ -107,6 +110,21 @@ const jobView = jobSummary
   .extend({
     payload: z.unknown(),
     result: z.unknown(),
+    payloadText: z.string().meta({ description: "The payload as JSON text, with every digit of its numbers." }),
+    resultText: z.string().nullable(),
+    notes: z
+      .array(
+        z.object({
+          sort: z.enum(["step", "chunks", "checkpoint", "generation"]),
+          name: z.string(),
+          text: z.string().meta({ description: "JSON, at most 10,000 characters of it." }),
+          size: z.int(),
+          writtenAt: isoTime,
+        }),
+      )
+      .meta({
+        description: "What its runs have finished so far, the last one first: the next run goes on from there.",
+      }),
     attempts: z
       .array(
         z.object({
@@ -132,16 +150,17 @@ const jobPage = z
 
 export type JobPage = z.output<typeof jobPage>;
 
-const states = z
-  .string()
-  .transform((text) => text.split(",").map(toState))
-  .optional()
-  .meta({ description: `${JOB_STATES.join(", ")}; several with commas.` });
+const words = <const Word extends string>(name: string, known: readonly Word[]) =>
+  z
+    .string()
+    .transform((text) => text.split(",").map((word) => toWord(name, word, known)))
+    .optional()
+    .meta({ description: `${known.join(", ")}; several with commas.` });
 
-function toState(text: string) {
-  const state = JOB_STATES.find((known) => known === text);
-  if (state !== undefined) return state;
-  throw new OptionInvalid(`state is ${JSON.stringify(text)}.`, `Give one of ${JOB_STATES.join(", ")}.`);
+function toWord<Word extends string>(name: string, text: string, known: readonly Word[]): Word {
+  const word = known.find((each) => each === text);
+  if (word !== undefined) return word;
+  throw new OptionInvalid(`${name} is ${JSON.stringify(text)}.`, `Give one of ${known.join(", ")}.`);
 }
 
 /** What an item can come to besides error and cancelled. */
@@ -149,6 +168,48 @@ export const outcomes = z.record(
   z.string(),
   z.object({ countsAs: z.string().exactOptional(), warning: z.boolean().exactOptional() }),
 );
+const duration = (description: string) =>
+  z
+    .string()
+    .transform((text) => text as Duration)
+    .optional()
+    .meta({ description, examples: ["5m"] });
+
+const payloadValues = z
+  .string()
+  .transform((text) => toValues(text))
+  .optional()
+  .meta({ description: 'Values in the payload, as JSON: {"user.id": 42}.' });
+
+function toValues(text: string): Record<string, string | number | boolean> {
+  try {
+    const values: unknown = JSON.parse(text);
+    if (values !== null && typeof values === "object" && !Array.isArray(values)) {
+      if (Object.values(values).every((value) => ["string", "number", "boolean"].includes(typeof value))) {
+        return values as Record<string, string | number | boolean>;
+      }
+    }
+  } catch {
+    // Told below.
+  }
+  throw new OptionInvalid(`payload is ${JSON.stringify(text.slice(0, 100))}.`, 'Give JSON: payload={"user.id":42}.');
+}
+
+const filter = {
+  state: words("state", JOB_STATES),
+  status: words("status", JOB_STATUSES),
+  kind: anyText("Only this kind."),
+  queue: anyText("Only this queue."),
+  key: anyText("Only this key."),
+  group: anyText("Only this group."),
+  error: anyText("Part of the last error's name or message, in any case."),
+  fingerprint: anyText("What errors of one cause have in common."),
+  leastAttempts: wholeNumber(0, 1_000_000, "At least so many attempts."),
+  mostAttempts: wholeNumber(0, 1_000_000, "At most so many attempts."),
+  olderThan: duration("Enqueued longer ago than this."),
+  youngerThan: duration("Enqueued in this time."),
+  payload: payloadValues,
+};
 
 const kindView = z
   .object({
@@ -157,6 +218,7 @@ const kindView = z
     attempts: z.int(),
     leaseMs: z.int(),
     timeoutMs: z.int(),
+    backoffMs: z.array(z.int()).meta({ description: "The pauses before its first tries again, at most ten." }),
     schema: z
       .record(z.string(), z.unknown())
       .nullable()
@@ -188,15 +250,18 @@ export const jobContracts = {
     path: "/api/v1/jobs",
     access: "viewer",
     summary: "Jobs, newest first, page by page, without payloads.",
-    query: z.strictObject({
-      state: states,
-      kind: anyText("Only this kind."),
-      queue: anyText("Only this queue."),
-      limit: wholeNumber(1, 500, "How many; 50 if not given."),
-      cursor,
-    }),
+    query: z.strictObject({ ...filter, limit: wholeNumber(1, 500, "How many; 50 if not given."), cursor }),
     output: jobPage,
-    answers: { 200: "A page." },
+    answers: { 200: "A page. It may hold fewer than asked for, or none, and still have a next one." },
+  }),
+  countJobs: contract({
+    method: "GET",
+    path: "/api/v1/jobs/count",
+    access: "viewer",
+    summary: "How many jobs match, counted up to a bound.",
+    query: z.strictObject(filter),
+    output: z.object({ count: z.int(), more: z.boolean().meta({ description: "There may be more." }) }),
+    answers: { 200: "The count." },
   }),
   readJob: contract({
     method: "GET",

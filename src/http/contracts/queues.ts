@@ -66,6 +66,32 @@ const stats = z
   })
   .meta({ id: "Stats" });
 
+const span = z.strictObject({
+  from: time("An hour ago if not given."),
+  to: time("Now if not given."),
+  queue: anyText("Only this queue."),
+});
+
+const quantiles = {
+  waitP50: z.number().nullable(),
+  waitP95: z.number().nullable(),
+  runP50: z.number().nullable(),
+  runP95: z.number().nullable(),
+};
+
+const kindStats = z
+  .object({
+    queue: z.string(),
+    kind: z.string(),
+    runs: z.int(),
+    failures: z.int().meta({ description: "Attempts that failed." }),
+    deaths: z.int(),
+    ...quantiles,
+  })
+  .meta({ id: "KindStats" });
+
+export type KindStatsView = z.output<typeof kindStats>;
+
 export const queueContracts = {
   listQueues: contract({
     method: "GET",
@@ -93,16 +119,30 @@ export const queueContracts = {
     output: z.object({ queue: z.string(), paused: z.literal(false), changed: z.boolean() }),
     answers: { 200: "It is not paused; twice is once." },
   }),
+  readLatency: contract({
+    method: "GET",
+    path: "/api/v1/stats/latency",
+    access: "viewer",
+    summary: "How long jobs waited and ran, as quantiles in milliseconds, in about sixty steps.",
+    query: span,
+    output: z.object({ points: z.array(z.object({ at: isoTime, ...quantiles })) }).meta({ id: "LatencySeries" }),
+    answers: { 200: "Steps in which something ran." },
+  }),
+  readKindStats: contract({
+    method: "GET",
+    path: "/api/v1/stats/kinds",
+    access: "viewer",
+    summary: "What each kind came to in that time.",
+    query: span,
+    output: z.object({ kinds: z.array(kindStats) }),
+    answers: { 200: "The busiest first, at most 500." },
+  }),
   readStats: contract({
     method: "GET",
     path: "/api/v1/stats",
     access: "viewer",
     summary: "Figures over time: what runs came to, and how deep the queues were.",
-    query: z.strictObject({
-      from: time("An hour ago if not given."),
-      to: time("Now if not given."),
-      queue: anyText("Only this queue."),
-    }),
+    query: span,
     output: stats,
     answers: { 200: "At most 50,000 points of each." },
   }),

@@ -1,5 +1,6 @@
 // /api/v1/jobs: accept, look, act. Each is one call of the client.
 import type { Holdfast } from "../../client/client.ts";
+import type { JobFilterOptions } from "../../client/job-filter.ts";
 import type { EnqueueOptions } from "../../client/new-job.ts";
 import type { ListOptions } from "../../client/jobs.ts";
 import { NotFound } from "../../errors.ts";
@@ -20,13 +21,20 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     }),
     listJobs: route(jobContracts.listJobs, async ({ query: { cursor, ...filter } }) => {
       const { jobs, next } = await hf.jobs.list(given<ListOptions>({ ...filter, cursor: cursor?.toLowerCase() }));
-      const now = new Date();
-      return { body: { jobs: jobs.map((job) => toJobSummary(job, now)), next } };
+      return { body: { jobs: jobs.map(toJobSummary), next } };
     }),
+    countJobs: route(jobContracts.countJobs, async ({ query }) => ({
+      body: await hf.jobs.count(given<JobFilterOptions>(query)),
+    })),
     readJob: route(jobContracts.readJob, async ({ params: { id } }, { caller }) => {
-      const [job, attempts] = await Promise.all([hf.jobs.get(id), hf.jobs.attempts(id)]);
+      const [job, attempts, notes, texts] = await Promise.all([
+        hf.jobs.get(id),
+        hf.jobs.attempts(id),
+        hf.jobs.notes(id),
+        hf.jobs.texts(id),
+      ]);
       if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
-      return { body: toJobView(job, attempts, new Date(), caller.role) };
+      return { body: toJobView({ job, attempts, notes, texts, role: caller.role }) };
     }),
     cancelJob: route(jobContracts.cancelJob, async ({ params: { id } }) => {
       const cancelRequested = (await hf.jobs.cancel(id)) === "requested";
@@ -44,16 +52,21 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   };
 }
 
+const MOST_PAUSES = 10;
+
 function toKindView(known: AnyJobKind): KindView {
-  const { kind, queue, attempts, leaseMs, timeoutMs } = known;
+  const { kind, queue, attempts, leaseMs, timeoutMs, retryPolicy } = known;
   const batch = isBatchKind(known) ? known.batch : null;
   const schema = batch ? batch.schema : known.schema;
+  const pauses = Math.min(attempts - 1, MOST_PAUSES);
+  const backoffMs = Array.from({ length: pauses }, (_, n) => Math.round(retryPolicy.delayMs(n + 1, () => 0.5)));
   return {
     kind,
     queue,
     attempts,
     leaseMs,
     timeoutMs,
+    backoffMs,
     schema: schema ? jsonSchemaOf(schema["~standard"]) : null,
     batch: batch && { concurrency: batch.concurrency, outcomes: batch.outcomes },
   };

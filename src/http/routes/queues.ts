@@ -22,6 +22,12 @@ export function makeQueueRoutes(hf: Holdfast) {
     resumeQueue: route(queueContracts.resumeQueue, async ({ params: { queue } }) => ({
       body: { queue, paused: false, changed: await hf.queues.resume(queue) },
     })),
+    readLatency: route(queueContracts.readLatency, async ({ query }) => ({
+      body: { points: (await hf.stats.latency(query)).map((point) => ({ ...point, at: point.at.toISOString() })) },
+    })),
+    readKindStats: route(queueContracts.readKindStats, async ({ query }) => ({
+      body: { kinds: await hf.stats.kinds(query) },
+    })),
     readStats: route(queueContracts.readStats, async ({ query }) => {
       const [runs, depths] = await Promise.all([hf.stats.runs(query), hf.stats.depths(query)]);
       return {

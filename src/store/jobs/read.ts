@@ -6,13 +6,13 @@ import {
   HISTORY_COLUMNS,
   type JobRow,
   LIVE_COLUMNS,
-  LIVE_JOBS,
+  liveJobs,
   toFailedAttempt,
   toJob,
 } from "./rows.ts";
 
 const READ = sql`
-select ${LIVE_COLUMNS} from ${LIVE_JOBS} where id = $1::uuid
+select ${LIVE_COLUMNS} from ${liveJobs()} where id = $1::uuid
 union all
 (select ${HISTORY_COLUMNS} from :schema.job_history where id = $1::uuid order by finished_at desc limit 1)
 limit 1`;
@@ -29,4 +29,20 @@ export async function readJob(store: Store, id: string): Promise<Job | undefined
 export async function readAttempts(store: Store, id: string): Promise<FailedAttempt[]> {
   const { rows } = await store.query<AttemptRow>(ATTEMPTS, [id]);
   return rows.map(toFailedAttempt);
+}
+
+// As text: a number with more digits than a double has arrives whole.
+const TEXTS = sql`
+select payload::text as payload, null as result from :schema.jobs where id = $1::uuid
+union all
+(select payload::text, result::text from :schema.job_history where id = $1::uuid order by finished_at desc limit 1)
+limit 1`;
+
+export interface JobTexts {
+  payload: string;
+  result: string | null;
+}
+
+export async function readTexts(store: Store, id: string): Promise<JobTexts | undefined> {
+  return (await store.query<JobTexts>(TEXTS, [id])).rows[0];
 }

@@ -3,6 +3,7 @@
 // `settleDone` is the hot path: success, no group, no coalesced rerun; the row moves to the history. `settleRuns`
 // decides everything else in one statement, and admits the next of a group in the same commit. Items of batches are left
 // alone by both: store/batches/settle.ts ends them. Both skip what they may not or cannot touch now; `whyNotSettled` tells locked from settled-already from lost.
+import { fingerprintOf } from "../../job/fingerprint.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { LeaseId } from "./beat.ts";
 import { routine, sql, sqlUuidv7, type Statement, type Store } from "../sql.ts";
@@ -248,7 +249,7 @@ function doneJson(run: DoneRun): string {
 }
 
 function endedJson(run: EndedRun): string {
-  const error = run.error === undefined ? "" : `,"error":${JSON.stringify(run.error)}`;
+  const error = run.error === undefined ? "" : `,"error":${JSON.stringify(withFingerprint(run.error))}`;
   const keep = run.keepEndedMs === null ? "" : `,"keep_ended_ms":${run.keepEndedMs}`;
   return `${doneJson(run).slice(0, -1)},"outcome":"${run.outcome}","delay_ms":${Math.round(run.delayMs)}${error}${keep}}`;
 }
@@ -314,3 +315,7 @@ export async function whyNotSettled(
 }
 
 export const SETTLE_STATEMENTS: Record<string, Statement> = { SETTLE_DONE, SETTLE_CLAIM, SETTLE_RUNS };
+
+function withFingerprint(error: ErrorRecord): ErrorRecord {
+  return { ...error, fingerprint: fingerprintOf(error) };
+}

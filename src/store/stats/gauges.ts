@@ -32,10 +32,12 @@ export interface ChoreState {
   error: string | null;
   /** The process that runs it now. */
   by: string | null;
+  nextAt: Date;
 }
 
 const CHORES = sql`
-select name as chore, succeeded_at as "succeededAt", finished_at as "finishedAt", failures, error, run_by as "by"
+select name as chore, succeeded_at as "succeededAt", finished_at as "finishedAt", failures, error, run_by as "by",
+  next_at as "nextAt"
 from :schema.chores order by name`;
 
 export async function choreStates(store: Store): Promise<ChoreState[]> {

@@ -1,0 +1,136 @@
+// What fails, by what the errors have in common: how often, since when, where; and all of one group again.
+import { useState } from "preact/hooks";
+import { call, type Output } from "../api/call.ts";
+import { useData } from "../api/use-data.ts";
+import { count, firstLine } from "../format.ts";
+import { may } from "../frame/me.ts";
+import { href, place, replaceQuery } from "../router.ts";
+import { Ago, Empty, Loaded, Screen } from "../ui/parts.tsx";
+import { plain, Table } from "../ui/table.tsx";
+import { ActDialog } from "./act.tsx";
+
+type Group = Output<"listErrorGroups">["errors"][number];
+
+const SPANS = ["1 h", "3 h", "24 h", "3 d", "7 d"];
+const AGES = ["1h", "3h", "24h", "3d", "7d"];
+
+export function ErrorsScreen() {
+  const queue = place.value.query.get("queue") ?? undefined;
+  const [chosen, choose] = useState<Group | null>(null);
+  const data = useData(`errors ${queue ?? ""}`, (signal) =>
+    call("listErrorGroups", { signal, query: { limit: 100, queue } }),
+  );
+  return (
+    <Screen
+      title="Errors"
+      lead={
+        <p class="quiet">
+          Failed attempts by kind and by what their errors have in common. Figures are some seconds old.
+        </p>
+      }
+    >
+      {queue !== undefined && (
+        <p>
+          Queue {queue} only.{" "}
+          <button type="button" class="button button-small" onClick={() => replaceQuery({ queue: undefined })}>
+            All queues
+          </button>
+        </p>
+      )}
+      <Loaded data={data}>
+        {({ errors }) =>
+          errors.length === 0 ? (
+            <Empty title="Nothing failed in the last eight days." />
+          ) : (
+            <Table<Group>
+              caption="Errors, the last one first"
+              rows={errors}
+              keyOf={({ kind, fingerprint }) => `${kind} ${fingerprint}`}
+              columns={[
+                plain(
+                  "Error",
+                  (group) => (
+                    <div class="job-name">
+                      <a href={href(["jobs", group.lastJobId])} data-row>
+                        <strong>{group.name}</strong> {firstLine(group.message).slice(0, 160)}
+                      </a>
+                      <span class="quiet">
+                        {group.kind} · <a href={href(["queues", group.queue])}>{group.queue}</a> · first{" "}
+                        <Ago at={group.firstSeenAt} />
+                      </span>
+                    </div>
+                  ),
+                  "wide",
+                ),
+                ...SPANS.map((name, n) =>
+                  plain<Group>(
+                    name,
+                    ({ seen, kind, fingerprint }) =>
+                      seen[n] ? (
+                        <a href={href(["jobs"], { q: `kind:${kind} fingerprint:${fingerprint} age:<${AGES[n]}` })}>
+                          {count(seen[n])}
+                        </a>
+                      ) : (
+                        <span class="quiet">0</span>
+                      ),
+                    "figure",
+                  ),
+                ),
+                plain(
+                  "Dead",
+                  ({ deaths, kind, fingerprint }) =>
+                    deaths > 0 ? (
+                      <a
+                        class="bad"
+                        href={href(["jobs"], { q: `status:dead kind:${kind} fingerprint:${fingerprint}` })}
+                      >
+                        {count(deaths)}
+                      </a>
+                    ) : (
+                      "0"
+                    ),
+                  "figure",
+                ),
+                plain("Last", ({ lastSeenAt }) => <Ago at={lastSeenAt} />, "figure"),
+                may("operator") &&
+                  plain("Do", (group) =>
+                    group.deaths > 0 ? (
+                      <button type="button" class="button button-small" onClick={() => choose(group)}>
+                        Redrive
+                        <span class="sr-only">
+                          {" "}
+                          {group.kind}: {group.name}
+                        </span>
+                      </button>
+                    ) : null,
+                  ),
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      {chosen && <Redrive group={chosen} onClose={() => choose(null)} />}
+    </Screen>
+  );
+}
+
+export function Redrive({
+  group: { kind, fingerprint, name },
+  onClose,
+}: {
+  group: { kind: string; fingerprint: string; name: string | null };
+  onClose(): void;
+}) {
+  return (
+    <ActDialog
+      verb="retry"
+      word="Redrive"
+      filter={{ status: ["dead"], kind, fingerprint }}
+      query={{ status: "dead", kind, fingerprint }}
+      what={`dead ${kind} with ${name ?? "this error"}`}
+      perMinute={600}
+      onClose={onClose}
+      onDone={onClose}
+    />
+  );
+}

@@ -1,0 +1,404 @@
+// One job: how it stands, what happened in each attempt, why it failed, what it has finished, what it carries.
+import { useState } from "preact/hooks";
+import { call, type Output } from "../api/call.ts";
+import { useData } from "../api/use-data.ts";
+import { bytes, exact, firstLine, now, plural, shortId, span, time, took } from "../format.ts";
+import { may } from "../frame/me.ts";
+import { attempt } from "../frame/toasts.tsx";
+import { href } from "../router.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Confirm, type Question } from "../ui/dialog.tsx";
+import { Json } from "../ui/json.tsx";
+import { Ago, At, Copy, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
+import { plain, Table } from "../ui/table.tsx";
+import { ActDialog } from "./act.tsx";
+
+type Job = Output<"readJob">;
+type Failure = NonNullable<Job["lastError"]>;
+
+export function JobScreen({ id }: { id: string }) {
+  const data = useData(`job ${id}`, (signal) => call("readJob", { signal, params: { id } }));
+  const job = data.value;
+  return (
+    <Screen
+      title={job?.kind ?? "Job"}
+      lead={
+        job && (
+          <div class="row">
+            <Badge job={job} />
+            <span class="quiet mono wrap">{job.id}</span>
+          </div>
+        )
+      }
+      actions={job && <Actions job={job} onDone={data.again} />}
+    >
+      <Loaded data={data}>{(found) => <Whole job={found} />}</Loaded>
+    </Screen>
+  );
+}
+
+function Whole({ job }: { job: Job }) {
+  return (
+    <>
+      {job.lastError && job.status !== "done" && <Why job={job} error={job.lastError} />}
+      {job.progress && <Progress job={job} />}
+      <Facts job={job} />
+      <Panel title="Attempts">
+        <Timeline job={job} />
+      </Panel>
+      {job.notes.length > 0 && <Notes job={job} />}
+      <div class="two">
+        <Panel title="Payload" aside={<Copy text={job.payloadText} label="Copy" />}>
+          <Json text={job.payloadText} label="Payload" />
+        </Panel>
+        <Panel title="Result">
+          {job.resultText === null ? (
+            <Empty title={job.status === "done" ? "It returned nothing." : "None yet."} />
+          ) : (
+            <Json text={job.resultText} label="Result" />
+          )}
+        </Panel>
+      </div>
+    </>
+  );
+}
+
+const REASONS: Record<string, string> = {
+  crashed: "It killed its process, alone, three times.",
+  timeout: "It took longer than its kind may.",
+  "invalid-payload": "Its payload does not fit the kind’s schema.",
+  fatal: "The handler said that trying again cannot help.",
+  exhausted: "Its attempts are used up.",
+};
+
+function whyDead({ lastError, attempt: used, maxAttempts }: Job): string {
+  const known = lastError?.reason === undefined ? undefined : REASONS[lastError.reason];
+  return known ?? (used >= maxAttempts ? `All ${plural(maxAttempts, "attempt")} failed.` : "It was given up.");
+}
+
+function Why({ job, error }: { job: Job; error: Failure }) {
+  const [isAsking, ask] = useState(false);
+  const group = { status: "dead", kind: job.kind, fingerprint: error.fingerprint ?? error.reason ?? "unknown" };
+  const others = useData(`same ${JSON.stringify(group)}`, (signal) =>
+    call("countJobs", { signal, query: group }),
+  ).value;
+  return (
+    <Panel
+      title={job.status === "dead" ? "Why it is dead" : "Last error"}
+      aside={
+        <span class="row">
+          <a href={href(["jobs"], { q: `kind:${job.kind} fingerprint:${group.fingerprint}` })}>Same error</a>
+          {may("operator") && others !== undefined && others.count > 0 && (
+            <button type="button" class="button button-small button-main" onClick={() => ask(true)}>
+              Redrive all {exact(others.count)}
+              {others.more ? "+" : ""} like this
+            </button>
+          )}
+        </span>
+      }
+    >
+      {job.status === "dead" && <p class="pad-sides">{whyDead(job)}</p>}
+      <ErrorChain error={error} />
+      {isAsking && (
+        <ActDialog
+          verb="retry"
+          word="Redrive"
+          filter={{ status: ["dead"], kind: job.kind, fingerprint: group.fingerprint }}
+          query={group}
+          what={`all dead ${job.kind} with this error`}
+          perMinute={600}
+          onClose={() => ask(false)}
+          onDone={() => ask(false)}
+        />
+      )}
+    </Panel>
+  );
+}
+
+/** The error, and what caused it, and what caused that. */
+export function ErrorChain({ error }: { error: Failure }) {
+  const links: Failure[] = [];
+  for (let link: Failure | undefined = error; link && links.length < 10; link = link.cause) links.push(link);
+  return (
+    <ol class="chain">
+      {links.map((link, index) => (
+        <li key={index}>
+          <p class="error-line">
+            {index > 0 && <span class="quiet">caused by </span>}
+            <strong>{link.name}</strong>
+            {link.code && <span class="chip">{link.code}</span>} <span class="wrap">{link.message}</span>
+          </p>
+          {link.stack && (
+            <details>
+              <summary>Stack</summary>
+              <pre class="stack-trace" tabIndex={0}>
+                {link.stack}
+              </pre>
+            </details>
+          )}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Progress({ job: { progress, status } }: { job: Job }) {
+  if (!progress) return null;
+  const { done, total, note, at } = progress;
+  const words = `${exact(done)}${total === null ? "" : ` of ${exact(total)}`}${note ? ` ${note}` : ""}`;
+  return (
+    <Panel
+      title="Progress"
+      aside={<span class="quiet">{status === "running" ? <Ago at={at} /> : "when it last said so"}</span>}
+    >
+      <div class="pad-sides">
+        {total !== null && (
+          <progress class="progress" max={total} value={done} aria-label={words}>
+            {words}
+          </progress>
+        )}
+        <p>{words}</p>
+      </div>
+    </Panel>
+  );
+}
+
+function Facts({ job }: { job: Job }) {
+  const facts: [string, preact.ComponentChildren][] = [
+    ["Queue", <a href={href(["queues", job.queue])}>{job.queue}</a>],
+    ["Attempts", `${job.attempt} of ${job.maxAttempts}, claimed ${plural(job.claimCount, "time")}`],
+    ["Enqueued", <At at={job.createdAt} />],
+    [job.startedAt === null || job.status === "retrying" ? "Due" : "Was due", <At at={job.runAt} />],
+    ["Started", <At at={job.startedAt} />],
+    ["Ended", <At at={job.finishedAt} />],
+    ["Priority", String(job.priority)],
+  ];
+  if (job.key !== null)
+    facts.push(["Key", <a href={href(["jobs"], { q: `key:"${job.key}" kind:${job.kind}` })}>{job.key}</a>]);
+  if (job.group !== null)
+    facts.push(["Group", <a href={href(["jobs"], { q: `group:"${job.group}"` })}>{job.group}</a>]);
+  if (job.coalesce !== null) facts.push(["Coalesce", job.coalesce]);
+  if (job.leaseExpiresAt !== null) facts.push(["Lease ends", <Ago at={job.leaseExpiresAt} ahead />]);
+  if (job.cancelRequestedAt !== null) facts.push(["Asked to end", <Ago at={job.cancelRequestedAt} />]);
+  return (
+    <dl class="facts panel">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface Bar {
+  name: string;
+  from: number;
+  to: number;
+  look: "wait" | "bad" | "good" | "running";
+  how: string;
+  error?: Failure | null;
+}
+
+const ENDS: Record<string, string> = {
+  retry: "failed, tried again",
+  dead: "failed, the last one",
+  cancelled: "cancelled",
+};
+
+function barsOf(job: Job, at: number): Bar[] {
+  const bars: Bar[] = [];
+  let before = Date.parse(job.createdAt);
+  for (const failed of job.attempts) {
+    const end = Date.parse(failed.failedAt);
+    const start = failed.startedAt === null ? end : Date.parse(failed.startedAt);
+    if (start > before) bars.push({ name: "Wait", from: before, to: start, look: "wait", how: took(start - before) });
+    const crashed = failed.error?.reason === "crashed";
+    bars.push({
+      name: `Attempt ${failed.attempt}`,
+      from: start,
+      to: end,
+      look: "bad",
+      how: `${took(failed.durationMs)}, ${crashed ? "its process died" : failed.error?.reason === "timeout" ? "timed out" : (ENDS[failed.outcome] ?? failed.outcome)}`,
+      error: failed.error,
+    });
+    before = end;
+  }
+  const started = job.startedAt === null ? null : Date.parse(job.startedAt);
+  if (
+    started !== null &&
+    started >= before &&
+    (job.status === "running" || job.status === "stuck" || job.finishedAt !== null)
+  ) {
+    const end = job.finishedAt === null ? at : Date.parse(job.finishedAt);
+    if (started > before)
+      bars.push({ name: "Wait", from: before, to: started, look: "wait", how: took(started - before) });
+    const look = job.finishedAt === null ? "running" : job.status === "done" ? "good" : "bad";
+    bars.push({
+      name: `Attempt ${job.attempt}`,
+      from: started,
+      to: end,
+      look,
+      how: `${took(end - started)}, ${job.finishedAt === null ? job.status : job.status}`,
+    });
+  } else if (job.finishedAt === null && job.status !== "dead") {
+    bars.push({ name: "Wait", from: before, to: at, look: "wait", how: `${took(at - before)} so far` });
+  }
+  return bars;
+}
+
+/** One bar for each attempt and each wait between them, on one line of time; each said in words as well. */
+function Timeline({ job }: { job: Job }) {
+  const bars = barsOf(job, now.value);
+  const first = bars[0]?.from ?? 0;
+  const whole = Math.max(1, (bars.at(-1)?.to ?? 0) - first);
+  const marks = job.notes
+    .map(({ name, writtenAt }) => ({ name, at: (Date.parse(writtenAt) - first) / whole }))
+    .filter(({ at }) => at >= 0 && at <= 1);
+  if (bars.length === 0) return <Empty title="It has not run yet." />;
+  return (
+    <ol class="timeline">
+      {bars.map((bar, index) => (
+        <li key={index} class={bar.look === "wait" ? "timeline-row timeline-wait" : "timeline-row"}>
+          <span class="timeline-name">{bar.name}</span>
+          <span class="timeline-track" aria-hidden="true">
+            <span
+              class={`timeline-bar timeline-${bar.look}`}
+              style={{
+                marginLeft: `${(100 * (bar.from - first)) / whole}%`,
+                width: `${Math.max(0.6, (100 * (bar.to - bar.from)) / whole)}%`,
+              }}
+            />
+            {bar.look !== "wait" &&
+              marks.map((mark) => (
+                <span key={mark.name} class="timeline-mark" style={{ left: `${100 * mark.at}%` }} title={mark.name} />
+              ))}
+          </span>
+          <span class="timeline-how">
+            <span title={time(bar.from)}>{bar.how}</span>
+            {bar.error && (
+              <details>
+                <summary class="cut">
+                  {bar.error.name}: {firstLine(bar.error.message)}
+                </summary>
+                <ErrorChain error={bar.error} />
+              </details>
+            )}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+const SORTS = { step: "Step", chunks: "Chunks", checkpoint: "Checkpoint", generation: "Generation" } as const;
+
+function Notes({ job }: { job: Job }) {
+  return (
+    <Panel
+      title="Checkpoints"
+      aside={
+        <span class="quiet">
+          {job.finishedAt === null ? "the next attempt goes on from here" : "what was finished on the way"}
+        </span>
+      }
+    >
+      <Table<Job["notes"][number]>
+        caption="What its runs have finished"
+        rows={job.notes}
+        keyOf={({ sort, name }) => `${sort} ${name}`}
+        columns={[
+          plain("What", ({ sort }) => SORTS[sort]),
+          plain("Name", ({ name }) => name, "wide"),
+          plain(
+            "Value",
+            ({ text, size }) => (
+              <details>
+                <summary>{bytes(size)}</summary>
+                <Json text={text} label="Value" />
+              </details>
+            ),
+            "wide",
+          ),
+          plain("Saved", ({ writtenAt }) => <Ago at={writtenAt} />, "figure"),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+const QUESTIONS: Record<"cancel" | "discard", Question> = {
+  cancel: {
+    title: "Cancel this job?",
+    text: "If it waits, it ends now. If it runs, its handler is told to stop, and no retry follows.",
+    yes: "Cancel the job",
+    isDangerous: true,
+  },
+  discard: {
+    title: "Discard this job?",
+    text: "It leaves the list of dead jobs. It stays readable until its retention is over.",
+    yes: "Discard",
+    isDangerous: true,
+  },
+};
+
+function Actions({ job, onDone }: { job: Job; onDone(): void }) {
+  const [asked, ask] = useState<"cancel" | "discard" | null>(null);
+  const params = { id: job.id };
+  const run = (work: () => Promise<string>) => {
+    ask(null);
+    void attempt(work).then(onDone);
+  };
+  const isDead = job.state === "dead" && job.finishedAt === null;
+  const isOpen = job.state === "pending" || job.state === "running";
+  const verb = isDead ? "retry" : isOpen ? "cancel" : "show";
+  return (
+    <>
+      <Copy text={location.href} label="Link" />
+      <Copy text={`holdfast jobs ${verb} ${job.id}`} label="Command" />
+      {may("operator") && isDead && (
+        <>
+          <button type="button" class="button" onClick={() => ask("discard")}>
+            Discard
+          </button>
+          <button
+            type="button"
+            class="button button-main"
+            onClick={() => run(async () => (await call("retryJob", { params }), `Job ${shortId(job.id)} runs again`))}
+          >
+            Retry now
+          </button>
+        </>
+      )}
+      {may("operator") && isOpen && job.cancelRequestedAt === null && (
+        <button type="button" class="button button-bad" onClick={() => ask("cancel")}>
+          Cancel
+        </button>
+      )}
+      {may("operator") && (
+        <a class="button" href={href(["enqueue"], { kind: job.kind, like: job.id })}>
+          Duplicate
+        </a>
+      )}
+      {asked && (
+        <Confirm
+          question={QUESTIONS[asked]}
+          onClose={() => ask(null)}
+          onYes={() =>
+            run(async () => {
+              if (asked === "discard") {
+                await call("discardJob", { params });
+                return "The job is put away";
+              }
+              const { cancelRequested } = await call("cancelJob", { params });
+              return cancelRequested ? "Its handler is told to stop" : "The job is cancelled";
+            })
+          }
+        />
+      )}
+    </>
+  );
+}
+
+export const sinceWords = (at: string): string => span(now.value - Date.parse(at));

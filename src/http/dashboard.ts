@@ -1,0 +1,23 @@
+// The dashboard at `/`: a page and what belongs to it, built into the package. It holds nothing but the program, so nobody is
+// asked who they are; what it shows comes from the API, with the token of whoever looks.
+import type { Context, Hono } from "hono";
+import { fileAnswer } from "./static-files.ts";
+
+const FOLDER = new URL("../dashboard/", import.meta.url);
+/** The names of these files change with their content. */
+const FOR_EVER = "public, max-age=31536000, immutable";
+
+export function addDashboard(app: Hono): void {
+  const answer =
+    (path: string, more: Record<string, string> = {}) =>
+    async (context: Context, next: () => Promise<void>) => {
+      const file = path === "*" ? context.req.path : path;
+      const found = await fileAnswer(FOLDER, file, context.req.method, context.req.header("accept-encoding"));
+      if (!found) return await next();
+      for (const [name, value] of Object.entries(more)) found.headers.set(name, value);
+      return found;
+    };
+  app.get("/", answer("/index.html"));
+  app.get("/favicon.svg", answer("/favicon.svg"));
+  app.get("/assets/*", answer("*", { "cache-control": FOR_EVER }));
+}
