@@ -1,6 +1,7 @@
 // The front door: re-exports only.
 export { open } from "./open.ts";
 export { defineConfig, type HoldfastConfig } from "./cli/config.ts";
+export { SAMPLE_JOBS as sampleJobs } from "./cli/sample-jobs.ts";
 export {
   defineApp,
   type App,
@@ -67,7 +68,7 @@ export type { JobState, JobStatus } from "./job/states.ts";
 export type { HoldfastEvents } from "./metrics/events.ts";
 export type { AppMigration } from "./migrate/app-migrations.ts";
 export type { Logger, OpenOptions, WorkOptions } from "./options.ts";
-export type { Duration } from "./shared/duration.ts";
+export { durationMs, type Duration } from "./shared/duration.ts";
 export type { Caller } from "./shared/caller.ts";
 export type { Role } from "./shared/roles.ts";
 export type { ErrorGroup } from "./store/batches/errors.ts";

@@ -88,6 +88,8 @@ export interface AppStart {
   hf: Holdfast;
   /** What runs it: `holdfast dev`, `start`, `worker`, or a program of yours. */
   mode: "dev" | "start" | "worker" | "program";
+  /** Where this process answers to HTTP, as it can be called from this machine; undefined if it does not. */
+  url: string | undefined;
   log: Logger;
 }
 

@@ -39,6 +39,8 @@ export async function prepareApps(
 
 export interface StartAppsOptions {
   mode?: AppStart["mode"];
+  /** Where the server of this process answers. */
+  url?: string | undefined;
   log?: Logger;
 }
 
@@ -46,7 +48,7 @@ export interface StartAppsOptions {
 export async function startApps(
   hf: Holdfast,
   apps: readonly App[],
-  { mode = "program", log = SILENT }: StartAppsOptions = {},
+  { mode = "program", url, log = SILENT }: StartAppsOptions = {},
 ): Promise<() => Promise<void>> {
   const stops: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
@@ -54,7 +56,7 @@ export async function startApps(
   };
   try {
     for (const app of apps) {
-      const stopApp: unknown = await app.start?.({ hf, mode, log });
+      const stopApp: unknown = await app.start?.({ hf, mode, url, log });
       if (typeof stopApp === "function") stops.push(() => stopApp() as unknown);
     }
   } catch (error) {

@@ -98,6 +98,6 @@ function waysToEnqueue(settings: Settings, kinds: readonly string[], server: Htt
 }
 
 /** 0.0.0.0 is where one listens, not where one calls. */
-function callableUrl({ url, port }: HttpServer): string {
+export function callableUrl({ url, port }: HttpServer): string {
   return /^http:\/\/(0\.0\.0\.0|\[::\]):/.test(url) ? `http://127.0.0.1:${port}` : url;
 }

@@ -16,7 +16,7 @@ import { open } from "../open.ts";
 import type { Duration } from "../shared/duration.ts";
 import { sleep } from "../shared/sleep.ts";
 import type { Worker } from "../worker/worker.ts";
-import { sayReady } from "./banner.ts";
+import { callableUrl, sayReady } from "./banner.ts";
 import { calmTrouble } from "./calm-trouble.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { Log } from "./log.ts";
@@ -109,7 +109,11 @@ async function start(
   if (signals.received) return;
   if (kinds.length === 0) await hf.janitor.start();
   else await work(settings, kinds, hf, log, running);
-  running.stopApps = await startApps(hf, apps, { mode: command, log });
+  running.stopApps = await startApps(hf, apps, {
+    mode: command,
+    url: running.server && callableUrl(running.server),
+    log,
+  });
 }
 
 async function work(

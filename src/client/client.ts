@@ -48,6 +48,8 @@ import type { Transaction } from "../job/caller-transaction.ts";
 
 export interface Holdfast extends AsyncDisposable {
   readonly tier: Db["tier"];
+  /** The database is `memory:` and ends with this process: nothing that is accepted is kept. */
+  readonly isInMemory: boolean;
   readonly schema: string;
   enqueue<Payload, Input, Result>(
     kind: JobKind<Payload, Input, Result>,
@@ -278,6 +280,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
 
   return {
     tier: db.tier,
+    isInMemory: options.place.tier === "memory",
     schema: options.schema,
     jobs,
     batches,

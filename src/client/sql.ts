@@ -10,6 +10,8 @@ export interface SqlTransaction {
 export interface Sql extends SqlTransaction {
   /** Commits when `work` returns, rolls back when it throws. Hand `tx` to `hf.enqueue(…, { tx })` for one commit. */
   transaction<T>(work: (tx: SqlTransaction) => Promise<T>): Promise<T>;
+  /** The same texts, with `:schema`, inside another transaction: that of `job.transaction`, of a chunk or a step. */
+  on(tx: SqlTransaction): SqlTransaction;
   /**
    * Applies what is new in an app's list of migrations; returns the names of those. With `open({ migrate: false })` it
    * throws instead if there is something new.
@@ -19,7 +21,7 @@ export interface Sql extends SqlTransaction {
 
 export function makeSql(db: Db, schema: string, mayMigrate: boolean): Sql {
   const quoted = quoteSchema(schema);
-  const on = (connection: Queryable): SqlTransaction => ({
+  const on = (connection: Pick<Queryable, "query">): SqlTransaction => ({
     query: (text, values) =>
       connection.query(
         text.replaceAll(":schema", () => quoted),
@@ -29,6 +31,7 @@ export function makeSql(db: Db, schema: string, mayMigrate: boolean): Sql {
   return {
     ...on(db),
     transaction: (work) => db.transaction((tx) => work(on(tx))),
+    on,
     async migrate(app, migrations) {
       if (mayMigrate) return await migrateApp(db, schema, app, migrations);
       await assertApp(db, schema, app, migrations);

@@ -51,7 +51,7 @@ describe.each(TIERS)("%s", (tier) => {
         async run(job) {
           const { rows } = await hf.sql.query<{ loud: string }>("select :schema.shout($1) as loud", [job.payload.text]);
           return await job.transaction(async (tx) => {
-            await tx.query(`update ${hf.schema}.notes set text = $1`, [rows[0]!.loud]);
+            await hf.sql.on(tx).query("update :schema.notes set text = $1", [rows[0]!.loud]);
             return rows[0]!.loud;
           });
         },
@@ -100,8 +100,8 @@ describe.each(TIERS)("%s", (tier) => {
       },
     ],
     page: { title: "My notes", folder },
-    start({ mode }) {
-      told.push(`start ${mode}`);
+    start({ mode, url }) {
+      told.push(`start ${mode}${url === undefined ? "" : ` at ${url}`}`);
       return () => void told.push("stop notes");
     },
   });
@@ -261,9 +261,9 @@ describe.each(TIERS)("%s", (tier) => {
 
   test("they start in order and stop in reverse; one that fails stops those before it", async () => {
     told.length = 0;
-    const stop = await startApps(bench.hf, [notes, second], { mode: "dev" });
+    const stop = await startApps(bench.hf, [notes, second], { mode: "dev", url: "http://127.0.0.1:7070" });
     await stop();
-    expect(told).toEqual(["start dev", "stop second", "stop notes"]);
+    expect(told).toEqual(["start dev at http://127.0.0.1:7070", "stop second", "stop notes"]);
     told.length = 0;
     const failing = defineApp({ name: "failing", start: () => Promise.reject(new Error("no")) });
     await expect(startApps(bench.hf, [notes, failing])).rejects.toThrow("no");

@@ -52,8 +52,8 @@ beforeAll(async () => {
          { name: "ping-guests", summary: "says where the server is", run: ({ server, note }) => note(server.url) },
        ],
        page: { title: "Guests", folder: new URL("./page/", import.meta.url) },
-       start: ({ log, mode }) => {
-         log.info("guests start in " + mode);
+       start: ({ log, mode, url }) => {
+         log.info("guests start in " + mode, { at: url });
          return () => log.info("guests stop");
        },
      });`,
@@ -85,6 +85,7 @@ test("start runs its jobs, serves its routes and its page, starts and stops it; 
   expect(server.ready).toMatchObject({ kinds: ["guests.welcome"], apps: ["guests"] });
   await server.says("guests start in start");
   const { url } = server.ready;
+  await server.says(`"at":"${url}"`);
   const enqueued = await run(["enqueue", "guests.welcome", '{"name":"ada"}', "--wait", "--url", url], { env: env() });
   expect(enqueued.code, enqueued.stderr).toBe(0);
   expect(await (await fetch(`${url}/guests`)).json()).toEqual([{ name: "ada" }]);

@@ -1,0 +1,8 @@
+// What `npm start` runs in this repository: the sample kinds and the apps.
+import { defineConfig, sampleJobs } from "holdfast";
+import { telegramGateway } from "./apps/telegram-gateway/src/index.ts";
+
+export default defineConfig({
+  jobs: sampleJobs,
+  apps: [telegramGateway()],
+});
