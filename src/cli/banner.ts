@@ -91,9 +91,13 @@ function waysToEnqueue(settings: Settings, kinds: readonly string[], server: Htt
   const where = url === "http://127.0.0.1:7070" ? "" : ` --url ${url}`;
   const token = server.isAnonymous ? "" : ' -H "authorization: Bearer $HOLDFAST_TOKEN"';
   const body = `{"kind":"${kind}","payload":${payload}}`;
+  const batch = isSample
+    ? [`seq 100 | npx holdfast batches create sample.check --file - --field n --wait${where}`]
+    : [];
   return [
     `npx holdfast enqueue ${kind} '${payload}' --wait${where}`,
     `curl ${url}/api/v1/jobs -H "content-type: application/json"${token} -d '${body}'`,
+    ...batch,
   ];
 }
 

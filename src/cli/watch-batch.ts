@@ -60,7 +60,8 @@ function makeShow(asJson: boolean) {
   return {
     batch(batch: BatchView): void {
       if (isBar) {
-        stderr.write(`\r\u001b[K${bar(batch)} ${batchLine(batch)}`.slice(0, (stderr.columns ?? 200) + 4));
+        // No wider than the terminal: a line that wraps could not be written over. Some do not say how wide they are.
+        stderr.write(`\r\u001b[K${`${bar(batch)} ${batchLine(batch)}`.slice(0, (stderr.columns || 80) - 1)}`);
         return;
       }
       const { rate: _, etaMs: __, ...facts } = batch;

@@ -1,8 +1,10 @@
 // holdfast batches, as its users have it: each command in a process of its own, against a server with the samples.
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cleanUp, makeFolder, type Output, run, type Running, start } from "./holdfast.ts";
+import { cleanUp, main, makeFolder, type Output, run, type Running, start } from "./holdfast.ts";
 
 let dev: Running;
 let cwd: string;
@@ -132,6 +134,33 @@ test.each<[string[], number, string]>([
 ])("%j ends with %i", async (args, code, text) => {
   const output = await holdfast(...args);
   expect([output.code, output.stderr]).toEqual([code, expect.stringContaining(text)]);
+});
+
+test("on a terminal watch is a bar that is written over, and cancel asks first", async ({ skip }) => {
+  const onTerminal = async (stdin: string, ...args: string[]): Promise<string> => {
+    const command = [process.execPath, main, "batches", ...args].join(" ");
+    const child = spawn("script", ["-qefc", command, "/dev/null"], {
+      env: { ...process.env, HOLDFAST_URL: dev.ready.url, COLUMNS: "120" },
+    });
+    child.stdin.end(stdin);
+    let text = "";
+    child.stdout.on("data", (piece: Buffer) => (text += piece.toString()));
+    await once(child, "close");
+    return text;
+  };
+  if (spawnSync("script", ["--version"]).status !== 0) skip("script (util-linux) is not installed");
+  const id = (await withStdin(numbers(1, 30), "create", "sample.check", "--file", "-")).stdout.trim();
+  const drawn = (await onTerminal("", "watch", id)).split("\r\u001b[K");
+  expect(drawn.length).toBeGreaterThan(2);
+  expect(drawn[1]).toMatch(/^\[#* *\] \d+ of 30 \(\d+ %\) {2}running/);
+  expect(drawn.at(-1)).toMatch(/^\[#{30}\] 30 of 30 \(100 %\) {2}done/);
+
+  const other = (await holdfast("create", "sample.check", "--open")).stdout.trim();
+  expect(await onTerminal("n\n", "cancel", other)).toMatch(
+    /What is cancelled cannot go on\. Cancel .* \[y\/N\][^]*Nothing was done/,
+  );
+  expect((await holdfast("show", other)).stdout).toMatch(/state +queued/);
+  expect(await onTerminal("y\n", "cancel", other)).toContain(`${other} is cancelled`);
 });
 
 test("lines that are wrong are named, with their batch", async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
+export const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
 export interface Output {
   code: number | null;
