@@ -21,7 +21,9 @@ export type { Audit, AuditPage } from "./client/audit.ts";
 export type { AuditEntry } from "./store/audit/list.ts";
 export type { Enqueued } from "./client/enqueue.ts";
 export type { EnqueueOptions, EnqueueRow } from "./client/new-job.ts";
+export type { Applied, AppliedCommand, ApplyInput, BatchCommand } from "./batches/commands.ts";
 export type {
+  AckOptions,
   AddOptions,
   Batches,
   BatchListOptions,
@@ -29,6 +31,7 @@ export type {
   CreatedBatchAnswer,
   ItemListOptions,
 } from "./batches/batches.ts";
+export type { Change, Changes, ChangesOptions } from "./batches/changes.ts";
 export type { CreateBatchOptions } from "./batches/create-options.ts";
 export type { Content, ContentStream, Json } from "./inbox/content.ts";
 export type { Inbox, Inboxes, InboxStats, ParcelListOptions, ParcelPage } from "./inbox/inbox.ts";

@@ -1,8 +1,9 @@
 // The client: what open() gives. It only delegates; the work is done in the rooms below.
 import { JOB_EVENTS } from "../metrics/job-ended.ts";
-import { type Batches, makeBatches } from "../batches/batches.ts";
+import type { Batches } from "../batches/batches.ts";
 import { makeBatchChores } from "../batches/chores.ts";
 import { makeHandBack } from "../batches/hand-back.ts";
+import { makeBatches } from "../batches/make-batches.ts";
 import { makeRunnable } from "../batches/run-item.ts";
 import { makeStarted } from "../batches/started.ts";
 import type { Db } from "../db/db.ts";

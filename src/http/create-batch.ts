@@ -3,7 +3,7 @@
 // A list is taken as a whole or not at all. Lines are taken as they come. If they break off or one of them is wrong, what
 // came before is there: with a key the sender goes on by sending all of it again; without one nobody could, so the batch
 // is cancelled.
-import { MAIN_WRITER } from "../batches/batches.ts";
+import { MAIN_WRITER } from "../batches/make-batches.ts";
 import type { CreateBatchOptions } from "../batches/create-options.ts";
 import type { Holdfast } from "../client/client.ts";
 import { HoldfastError } from "../errors.ts";

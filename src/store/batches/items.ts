@@ -97,8 +97,18 @@ async function listWaiting(store: Store, { batchId, batchState, state, after, li
   return { items: rows.map(toItem), next: count < look || seq === null ? null : Number(seq) };
 }
 
-const ONE = sql`
-select ${ITEM_COLUMNS} from :schema.batch_items i ${WITH_OUTCOME} where i.batch_id = $1::uuid and i.seq = $3`;
+const SOME = sql`
+select ${ITEM_COLUMNS} from :schema.batch_items i ${WITH_OUTCOME}
+where i.batch_id = $1::uuid and i.seq = any($3::bigint[]) order by i.seq`;
+
+export async function readItems(
+  store: Store,
+  batchId: string,
+  batchState: BatchState,
+  seqs: readonly string[],
+): Promise<BatchItem[]> {
+  return (await store.query<ItemRow>(SOME, [batchId, batchState, seqs])).rows.map(toItem);
+}
 
 export async function readItem(
   store: Store,
@@ -106,6 +116,5 @@ export async function readItem(
   batchState: BatchState,
   seq: number,
 ): Promise<BatchItem | undefined> {
-  const { rows } = await store.query<ItemRow>(ONE, [batchId, batchState, seq]);
-  return rows[0] && toItem(rows[0]);
+  return (await readItems(store, batchId, batchState, [String(seq)]))[0];
 }

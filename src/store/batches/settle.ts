@@ -74,11 +74,13 @@ mine as materialized (
     coalesce(s.error, case when s.token is null then j.last_error end) as error, s.result, s.label, s.fingerprint,
     s.parcel_id
   from s join :schema.jobs j on j.id = s.id
-  where j.batch_id = $1 and case when s.token is not null then j.token = s.token and j.state = 'running'
+  -- By their ids, not by walking what the batch ever had in its slots.
+  where (j.batch_id = $1) is true and case when s.token is not null then j.token = s.token and j.state = 'running'
     else j.state = 'pending' and (s.outcome = 'cancelled' or j.hold = 4) end
   order by j.id for update of j skip locked
 ),
-decided as materialized (
+-- Everything that is said about a run is said here, so that nothing below has to be joined with it.
+judged as materialized (
   select m.*, case
     -- What comes after a cancel is not published.
     when v_b.state = 'cancelled' then 'cancelled'
@@ -88,9 +90,19 @@ decided as materialized (
     else outcome end as verdict
   from mine m
 ),
+decided as materialized (
+  select j.*, verdict in ('done', 'handed', 'cancelled', 'dead') as ends,
+    case verdict when 'done' then label when 'dead' then 'error' when 'cancelled' then 'cancelled' end as comes_to,
+    -- A suspect keeps its slot and runs alone, also while the batch is paused: it had begun.
+    case when verdict = 'release' and hold = 2 then 2
+      when verdict = 'release' and v_b.state in ('queued', 'running') then 0 else ${PARKED} end as back_hold,
+    case when verdict = 'release' then run_at
+      else :schema.clock() + coalesce(delay_ms, 0) * interval '1 millisecond' end as back_at
+  from judged j
+),
 gone as (
   delete from :schema.jobs j using decided d
-  where j.id = d.id and d.verdict in ('done', 'handed', 'cancelled', 'dead')
+  where j.id = d.id and d.ends
 ),
 written as (
   insert into :schema.batch_outcomes (batch_id, seq, n, at, started_at, handed_until, job_id, token, parcel_id, attempt,
@@ -98,26 +110,20 @@ written as (
   select $1, d.seq, v_b.n, :schema.clock(), d.started_at,
     case when d.verdict = 'handed' then :schema.clock() + v_b.hand_ms * interval '1 millisecond' end,
     d.id, d.token, case when d.verdict = 'handed' then d.parcel_id end, d.attempt, d.bounces,
-    case d.verdict when 'done' then d.label when 'dead' then 'error' when 'cancelled' then 'cancelled' end,
+    d.comes_to,
     case when d.verdict = 'dead' then d.fingerprint end,
     case when d.verdict <> 'cancelled' then d.error end, case when d.verdict <> 'cancelled' then d.result end
-  from decided d where d.verdict in ('done', 'handed', 'cancelled', 'dead') order by d.seq
+  from decided d where d.ends order by d.seq
   on conflict do nothing
   returning seq, outcome
 ),
 back as (
-  update :schema.jobs j set state = 'pending',
-    -- A suspect keeps its slot and runs alone, also while the batch is paused: it had begun.
-    hold = case when d.verdict = 'release' and d.hold = 2 then 2
-      when d.verdict = 'release' and v_b.state in ('queued', 'running') then 0 else ${PARKED} end,
+  update :schema.jobs j set state = 'pending', hold = d.back_hold,
     attempt = case d.verdict when 'retry' then j.attempt else greatest(j.attempt - 1, 0) end,
-    cancel_requested_at = null,
-    run_at = case d.verdict when 'release' then j.run_at
-      else :schema.clock() + coalesce(d.delay_ms, 0) * interval '1 millisecond' end,
+    cancel_requested_at = null, run_at = d.back_at,
     crash_count = case d.verdict when 'release' then j.crash_count else 0 end,
     last_error = coalesce(d.error, j.last_error)
-  from decided d where j.id = d.id and d.verdict in ('retry', 'snooze', 'release')
-  returning j.id, j.hold, j.run_at
+  from decided d where j.id = d.id and not d.ends
 ),
 tries as (
   insert into :schema.attempts (job_id, claim_count, attempt, started_at, failed_at, outcome, error)
@@ -144,14 +150,13 @@ labels as (
   select outcome, count(*) as count from written where outcome is not null group by outcome
 )
 select (select array_agg(seq order by seq) from written),
-  (select count(*) from decided where hold <> ${PARKED} and verdict in ('done', 'handed', 'cancelled', 'dead')),
-  (select count(*) from back b where b.hold = ${PARKED}),
-  (select count(*) from decided d where d.hold = ${PARKED}),
+  (select count(*) from decided where hold <> ${PARKED} and ends),
+  (select count(*) from decided where back_hold = ${PARKED} and not ends),
+  (select count(*) from decided where hold = ${PARKED}),
   (select count(*) from written where outcome is null),
   (select coalesce(jsonb_object_agg(outcome, count), '{}') from labels),
-  (select jsonb_agg(jsonb_build_object('id', d.id, 'seq', d.seq, 'verdict', d.verdict,
-    'label', (select w.outcome from written w where w.seq = d.seq), 'runAt', coalesce(b.run_at, :schema.clock())))
-    from decided d left join back b on b.id = d.id)
+  (select jsonb_agg(jsonb_build_object('id', d.id, 'seq', d.seq, 'verdict', d.verdict, 'label', d.comes_to,
+    'runAt', case when d.ends then :schema.clock() else d.back_at end)) from decided d)
 into v_seqs, v_freed, v_parked, v_unparked, v_handed, v_ended, v_runs;
 if v_runs is null then return; end if;`,
   body: `select v_runs, a.* from ${advance({
