@@ -51,9 +51,15 @@ function makeExpire({ store, events, onAdvanced }: BatchChoresInput): Chore {
       await context.inBatches("bounced", async (limit) => {
         const all = await expireHanded(store, limit, fingerprint);
         const rows = { bounced: 0, expired: 0, acked: 0, cancelled: 0 };
-        for (const { batchId, bounced, expired, acked, cancelled, advanced } of all) {
+        for (const { batchId, queue, ackedAs, bounced, expired, acked, cancelled, advanced } of all) {
           onAdvanced(batchId, advanced);
           const { kind } = advanced;
+          const end = (outcome: string, seqs: readonly number[]): void => {
+            for (const seq of seqs) events.emit("item.ended", { batchId, seq, kind, queue, outcome, durationMs: null });
+          };
+          end("error", expired);
+          end(ackedAs ?? "done", acked);
+          end("cancelled", cancelled);
           if (bounced.length > 0) events.emit("item.bounced", { batchId, kind, seqs: bounced });
           rows.bounced += bounced.length;
           rows.expired += expired.length;

@@ -84,8 +84,14 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   }
 
   async function settlePart(batchId: string, runs: Run[]): Promise<void> {
+    let open = await pass(batchId, runs);
+    // Somebody holds the batch: what waits for it waits together.
+    for (let pause = 20; open === "locked"; pause = Math.min(pause * 2, 500)) {
+      await sleep(jitter(pause));
+      open = await pass(batchId, runs);
+    }
     // Rows that their handlers' own transactions have locked must not hold up the rest of the batch.
-    for (const run of await pass(batchId, runs)) {
+    for (const run of open) {
       solo += 1;
       void alone(batchId, run).finally(() => {
         solo -= 1;
@@ -106,8 +112,8 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
     for (const tell of onQuiet.splice(0)) tell();
   }
 
-  /** Settles what it can; returns those whose row, or whose batch, somebody has locked. */
-  async function pass(batchId: string, runs: Run[]): Promise<Run[]> {
+  /** Settles what it can; returns those whose row somebody has locked, or that the batch is locked. */
+  async function pass(batchId: string, runs: Run[]): Promise<Run[] | "locked"> {
     const finished = keeper.onlyOf(runs);
     const leases = [...finished];
     const settling = async () => {
@@ -116,7 +122,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
     };
     try {
       const result = await persist(settling);
-      if (!result) return givenUp(runs);
+      if (!result) return givenUp(runs).length === 0 ? [] : "locked";
       const settled = new Map(result.items.map((item) => [item.id, item]));
       const areGone = settled.size === runs.length;
       if (result.advanced) onAdvanced(batchId, result.advanced);
@@ -131,7 +137,10 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
       // One row the database refuses must not take the others with it.
       if (runs.length > 1) {
         const left: Run[] = [];
-        for (const run of runs) left.push(...(await pass(batchId, [run])));
+        for (const run of runs) {
+          const open = await pass(batchId, [run]);
+          if (open === "locked" || open.length > 0) left.push(run);
+        }
         return left;
       }
       onTrouble(error);

@@ -17,7 +17,7 @@ select d.batch_id as "batchId", array_agg(d.seq order by d.seq) as seqs from (
 const EXPIRE_HANDED = routine({
   name: "expire_handed",
   takes: ["uuid", "bigint[]", "jsonb", "text"],
-  gives: `bounced bigint[], expired bigint[], acked bigint[], cancelled bigint[], ${ADVANCED}`,
+  gives: `queue text, acked_as text, bounced bigint[], expired bigint[], acked bigint[], cancelled bigint[], ${ADVANCED}`,
   settings: ["lock_timeout = '1s'"],
   declares: [
     "v_b record",
@@ -58,7 +58,7 @@ select coalesce(jsonb_object_agg(label, count), '{}') into v_count from (
   select label, sum(count) as count from (values (v_b.acked_as, cardinality(v_acked)), ('error', cardinality(v_expired)),
     ('cancelled', cardinality(v_cancelled))) as c (label, count) where count > 0 group by label
 ) summed;`,
-  body: `select v_bounced, v_expired, v_acked, v_cancelled, a.* from ${advance({
+  body: `select v_b.queue::text, v_b.acked_as::text, v_bounced, v_expired, v_acked, v_cancelled, a.* from ${advance({
     what: "expired",
     seqs: "v_all",
     handed: "-cardinality(v_all)",
@@ -75,6 +75,9 @@ export const EXPIRED_ERROR: ErrorRecord = {
 
 export interface ExpiredHanded {
   batchId: string;
+  queue: string;
+  /** What those came to that were acked without a word. */
+  ackedAs: string | null;
   /** They wait again. */
   bounced: number[];
   expired: number[];
@@ -89,12 +92,15 @@ export async function expireHanded(store: Store, limit: number, fingerprint: str
   const { rows } = await store.query<{ batchId: string; seqs: string[] }>(DUE, [limit]);
   const ended: ExpiredHanded[] = [];
   for (const { batchId, seqs } of rows) {
-    type Row = Advanced & Record<"bounced" | "expired" | "acked" | "cancelled", string[]>;
+    type Row = Advanced &
+      Record<"bounced" | "expired" | "acked" | "cancelled", string[]> & { queue: string; acked_as: string | null };
     const found = await store.query<Row>(EXPIRE_HANDED, [batchId, seqs, JSON.stringify(EXPIRED_ERROR), fingerprint]);
     if (!found.rows[0]) continue;
-    const { bounced, expired, acked, cancelled, ...advanced } = found.rows[0];
+    const { queue, acked_as: ackedAs, bounced, expired, acked, cancelled, ...advanced } = found.rows[0];
     ended.push({
       batchId,
+      queue,
+      ackedAs,
       bounced: bounced.map(Number),
       expired: expired.map(Number),
       acked: acked.map(Number),
