@@ -80,7 +80,7 @@ async function run(
     if (command.type === "create") {
       const { kind: name, items, key, total, open, fields } = command;
       const kind = kinds.find((known) => known.kind === name);
-      if (!kind) throw new KindUnknown(`There is no batch kind "${String(name)}".`, "Check the name of the kind.");
+      if (!kind) throw new KindUnknown(`There is no batch kind "${name}".`, "Check the name of the kind.");
       const { id } = await batches.create(kind, items, {
         owner,
         ...(key !== undefined && { key }),

@@ -51,6 +51,7 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     const worker = await hf.work([held.kind]);
     const { id } = await hf.batches.create(held.kind, numbers(6));
     await held.started(2);
+    await soon(async () => (await hf.batches.get(id))!.state).toBe("running");
     const paused = await hf.batches.pause(id);
     expect(paused).toMatchObject({ state: "paused", counts: { running: 2, pending: 4 } });
     expect(await hf.batches.pause(id)).toMatchObject({ state: "paused" });

@@ -84,10 +84,10 @@ if v_ended <> '{}' then
     group by label having sum(count::bigint) <> 0
   ) summed;
 end if;
-if v_b.state = 'queued' and $2 in ${WORK} then
-  v_b.state := 'running';
-  v_b.started_at := coalesce(v_b.started_at, v_now);
-  update :schema.batches b set state = 'running', started_at = v_b.started_at where b.id = $1;
+if v_b.started_at is null and $2 in ${WORK} then
+  v_b.started_at := v_now;
+  if v_b.state = 'queued' then v_b.state := 'running'; end if;
+  update :schema.batches b set state = v_b.state, started_at = v_now where b.id = $1;
 end if;
 v_free := case when v_b.state in ('queued', 'running') then v_b.concurrency - v_l.admitted else 0 end;
 if v_free > 0 and v_l.parked > 0 then ${UNPARK("<=", "v_now")} end if;

@@ -67,17 +67,22 @@ into v_b from :schema.batches b where b.id = $1;
 with s as materialized (
   select * from jsonb_to_recordset($2::jsonb) as s (id uuid, token bigint, outcome text, delay_ms bigint, error jsonb,
     result jsonb, label text, fingerprint text, parcel_id uuid)
+  order by s.id
 ),
 mine as materialized (
   select j.id, j.batch_seq as seq, j.token, j.attempt, j.max_attempts, j.claim_count, j.started_at, j.hold, j.run_at,
     j.cancel_requested_at, coalesce((j.payload ->> 'bounces')::integer, 0) as bounces, s.outcome, s.delay_ms,
     coalesce(s.error, case when s.token is null then j.last_error end) as error, s.result, s.label, s.fingerprint,
     s.parcel_id
-  from s join :schema.jobs j on j.id = s.id
-  -- By their ids, not by walking what the batch ever had in its slots.
-  where (j.batch_id = $1) is true and case when s.token is not null then j.token = s.token and j.state = 'running'
-    else j.state = 'pending' and (s.outcome = 'cancelled' or j.hold = 4) end
-  order by j.id for update of j skip locked
+  from s cross join lateral (
+    -- By the primary key, one by one: written like this, no other index suits, whatever the table looked like when it was
+    -- planned. What the batch ever had in its slots is not walked.
+    select j.* from :schema.jobs j
+    where j.id = s.id and coalesce(j.batch_id = $1, false)
+      and case when s.token is not null then j.token = s.token and j.state = 'running'
+        else j.state = 'pending' and (s.outcome = 'cancelled' or j.hold = 4) end
+    for update of j skip locked
+  ) j
 ),
 -- Everything that is said about a run is said here, so that nothing below has to be joined with it.
 judged as materialized (

@@ -8,9 +8,9 @@ const START = routine({
   gives: ADVANCED,
   settings: ["lock_timeout = '1s'"],
   first: `
-if not exists (select 1 from :schema.batches b where b.id = $1 and b.state = 'queued') then return; end if;
+if not exists (select 1 from :schema.batches b where b.id = $1 and b.started_at is null) then return; end if;
 ${LOCK_BATCH("$1")}
-if not exists (select 1 from :schema.batches b where b.id = $1 and b.state = 'queued') then return; end if;`,
+if not exists (select 1 from :schema.batches b where b.id = $1 and b.started_at is null) then return; end if;`,
   body: `select a.* from ${advance({ what: "started" })} a`,
 });
 
