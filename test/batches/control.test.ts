@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import { NotFound, StateConflict } from "#src/errors.js";
 import { type AnyBatchKind, defineBatch } from "#src/job/define-batch.js";
 import type { ItemContext } from "#src/job/item.js";
+import { RetryAfter } from "#src/job/outcome.js";
+import { MOST_PARKED } from "#src/store/batches/advance.js";
 import { aborted, caught, makeGate, uniqueName } from "../support/make.ts";
 import { soon } from "../support/soon.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -218,4 +220,55 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     expect(order).toEqual(["1.1", "2.1", "3.1", "4.1", "5.1", "1.2"]);
     await worker.stop();
   });
+});
+
+describe("when thousands of items wait for a retry", () => {
+  const bench = useHoldfast("server");
+
+  test("nothing new is begun, and a cancel ends them all in one bounded step", async () => {
+    const { hf } = bench;
+    const [items, slots] = [MOST_PARKED + 1_500, 500];
+    const kind = defineBatch<number>(uniqueName("failing"), {
+      concurrency: slots,
+      run: () => Promise.reject(new RetryAfter("1h", "not now")),
+    });
+    const { id } = await hf.batches.create(kind, numbers(items));
+    // As if so many had failed before: running them would take longer than everything else here.
+    await bench.db.query(
+      `insert into holdfast.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, attempt, claim_count, payload,
+         batch_id, batch_seq, hold)
+       select gen_random_uuid(), b.kind, b.queue, b.rank, now() + interval '1 hour', now(), 3, 1, 1,
+         jsonb_build_object('batch', b.id, 'seq', i.seq, 'bounces', 0, 'item', i.payload), b.id, i.seq, 7
+       from holdfast.batches b join holdfast.batch_items i on i.batch_id = b.id
+       where b.id = $1 and i.seq > $2::integer and i.seq <= $2::integer + $3::integer`,
+      [id, slots, MOST_PARKED],
+    );
+    await bench.db.query(
+      `update holdfast.batch_log set taken = taken + $2::integer, parked = $2 where batch_id = $1
+         and n = (select max(n) from holdfast.batch_log where batch_id = $1)`,
+      [id, MOST_PARKED],
+    );
+    const where = async (): Promise<{ parked: number; slots: number }> => {
+      const { rows } = await bench.db.query<{ parked: number; slots: number }>(
+        `select count(*) filter (where hold = 7)::integer as parked, count(*) filter (where hold = 0)::integer as slots
+         from holdfast.jobs where batch_id = $1`,
+        [id],
+      );
+      return rows[0]!;
+    };
+    // Those in the slots have failed, and the slots are full of items that are not due: the batch has come to rest.
+    let failed = 0;
+    hf.on("job.retrying", () => (failed += 1));
+    const worker = await hf.work([kind], { concurrency: slots });
+    await soon(() => failed).toBeGreaterThanOrEqual(slots);
+    // Long enough for another claim, if there were anything to claim.
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(failed).toBe(slots);
+    expect(await where()).toEqual({ parked: MOST_PARKED, slots });
+    expect((await hf.batches.get(id))!.counts).toMatchObject({ pending: items, running: 0 });
+    await worker.stop();
+    const { state, counts } = await hf.batches.cancel(id);
+    expect({ state, cancelled: counts["cancelled"] }).toEqual({ state: "cancelled", cancelled: items });
+    expect(await where()).toEqual({ parked: 0, slots: 0 });
+  }, 60_000);
 });

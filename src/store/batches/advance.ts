@@ -17,6 +17,8 @@ export const NEWEST = (id: string): string =>
   `(select l.* from :schema.batch_log l where l.batch_id = ${id} order by l.n desc limit 1)`;
 
 export const PARKED = 7;
+/** When so many wait for a retry, nothing new is begun before some of them are over. It keeps every statement bounded. */
+export const MOST_PARKED = 10_000;
 
 const NOW = "clock_timestamp() + (:schema.clock() - statement_timestamp())";
 
@@ -91,7 +93,7 @@ if v_b.started_at is null and $2 in ${WORK} then
 end if;
 v_free := case when v_b.state in ('queued', 'running') then v_b.concurrency - v_l.admitted else 0 end;
 if v_free > 0 and v_l.parked > 0 then ${UNPARK("<=", "v_now")} end if;
-if v_free > 0 and v_l.returned > v_l.retaken then
+if v_free > 0 and v_l.returned > v_l.retaken and v_l.parked < ${MOST_PARKED} then
   ${ADMIT(
     `:schema.batch_returns r join :schema.batch_items i on i.batch_id = r.batch_id and i.seq = r.seq
     where r.batch_id = v_b.id and r.n > v_l.retaken and r.n <= v_l.retaken + v_free order by r.n`,
@@ -99,7 +101,7 @@ if v_free > 0 and v_l.returned > v_l.retaken then
   )}
   v_l.retaken := v_l.retaken + v_got;
 end if;
-if v_free > 0 and v_l.added > v_l.taken then
+if v_free > 0 and v_l.added > v_l.taken and v_l.parked < ${MOST_PARKED} then
   ${ADMIT(
     `:schema.batch_items i where i.batch_id = v_b.id and i.seq > v_l.taken and i.seq <= v_l.taken + v_free
     order by i.seq`,
