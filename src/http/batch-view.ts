@@ -1,8 +1,10 @@
 // Batches and items as the API shows them: plain JSON, times in ISO 8601. Whoever may not act does not see what looks like
 // a secret.
+import type { Changes } from "../batches/changes.ts";
 import type { Batch, BatchItem } from "../job/batch.ts";
 import { hasRole, type Role } from "../shared/roles.ts";
 import type { ErrorGroup } from "../store/batches/errors.ts";
+import type { ChangesView } from "./contracts/batch-changes.ts";
 import type { BatchView, ErrorGroupView, ItemView } from "./contracts/batches.ts";
 import { iso } from "./job-view.ts";
 import { redact } from "./redact.ts";
@@ -66,4 +68,14 @@ export function toItemView(item: BatchItem, role: Role): ItemView {
 
 export function toErrorGroupView(group: ErrorGroup): ErrorGroupView {
   return { ...group, firstAt: group.firstAt.toISOString(), lastAt: group.lastAt.toISOString() };
+}
+
+export function toChangesView({ changes, batches, items, ...rest }: Changes, role: Role): ChangesView {
+  const shown = Object.entries(items).map(([id, some]) => [id, some.map((item) => toItemView(item, role))] as const);
+  return {
+    ...rest,
+    changes: changes.map((change) => ({ ...change, at: iso(change.at) })),
+    batches: batches.map((batch) => toBatchView(batch, role)),
+    items: Object.fromEntries(shown),
+  };
 }

@@ -3,6 +3,7 @@
 import { actionContracts } from "./contracts/actions.ts";
 import { appContracts } from "./contracts/apps.ts";
 import { auditContracts } from "./contracts/audit.ts";
+import { batchChangeContracts } from "./contracts/batch-changes.ts";
 import { batchContracts } from "./contracts/batches.ts";
 import { documentContracts } from "./contracts/document.ts";
 import { errorContracts } from "./contracts/errors.ts";
@@ -18,6 +19,8 @@ import { workerContracts } from "./contracts/workers.ts";
 
 export const CONTRACTS = {
   ...jobContracts,
+  // Before /batches/:id, whose id would be "changes".
+  ...batchChangeContracts,
   ...batchContracts,
   ...actionContracts,
   ...errorContracts,

@@ -15,6 +15,7 @@ import { addAppRoutes } from "./app-routes.ts";
 import { type Auditing, makeAuditing } from "./auditing.ts";
 import { readJson } from "./body.ts";
 import { type HostOptions, isLoopback, makeGuards } from "./browsers.ts";
+import { makeChangeStreams } from "./change-streams.ts";
 import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./callers.ts";
 import { type AnyContract, hasJson, type InputOf, isBytes } from "./contract.ts";
 import type { Contracts } from "./contracts.ts";
@@ -27,6 +28,7 @@ import { readBody, readParams, readQuery } from "./read-input.ts";
 import { makeActionRoutes } from "./routes/actions.ts";
 import { makeAppListRoutes } from "./routes/apps.ts";
 import { makeAuditRoutes } from "./routes/audit.ts";
+import { makeBatchChangeRoutes } from "./routes/batch-changes.ts";
 import { makeBatchRoutes } from "./routes/batches.ts";
 import { makeDocumentRoutes } from "./routes/document.ts";
 import { makeErrorRoutes } from "./routes/errors.ts";
@@ -108,8 +110,10 @@ export function makeHandler(options: HandlerOptions): Handler {
     anonymous: isAnonymous(options),
   });
   const hub = makeEventHub(hf);
+  const streams = makeChangeStreams(hf);
   const routes: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
+    ...makeBatchChangeRoutes(hf, kinds, streams),
     ...makeBatchRoutes(hf, kinds),
     ...makeActionRoutes(hf),
     ...makeErrorRoutes(hf),
@@ -166,7 +170,12 @@ export function makeHandler(options: HandlerOptions): Handler {
   });
   app.onError((error) => toResponse(toErrorAnswer({ error, invalidStatus: 400, onError })));
 
-  return Object.assign(async (request: Request) => await app.fetch(request), { endStreams: () => hub.end() });
+  return Object.assign(async (request: Request) => await app.fetch(request), {
+    endStreams() {
+      hub.end();
+      streams.end();
+    },
+  });
 }
 
 interface Doors {

@@ -98,7 +98,7 @@ const moreItems = z
 
 const counts = z.record(z.string(), z.int());
 
-const batch = z
+export const batch = z
   .object({
     id: uuid,
     kind: z.string(),
@@ -140,7 +140,7 @@ const batchPage = z
 
 export type BatchPage = z.output<typeof batchPage>;
 
-const item = z
+export const item = z
   .object({
     seq: z.int().meta({ description: "Its place, from 1." }),
     state: z.string().meta({ description: "pending, running, handed-over, or what it came to." }),

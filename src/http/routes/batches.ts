@@ -10,11 +10,11 @@ import { toBatchView, toErrorGroupView, toItemView } from "../batch-view.ts";
 import { batchContracts } from "../contracts/batches.ts";
 import type { InputOf } from "../contract.ts";
 import { createFromLines } from "../create-batch.ts";
-import { Refusal } from "../errors.ts";
 import { type ExportFormat, sendExport } from "../export-items.ts";
 import { given } from "../given.ts";
 import { makeKnownKinds } from "../known-kinds.ts";
 import { readLines } from "../lines.ts";
+import { forbidden, refuseOtherOwner } from "../own.ts";
 import { mediaRoute, route, type RouteContext } from "./route.ts";
 
 export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
@@ -62,7 +62,7 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     }),
     listBatches: route(batchContracts.listBatches, async ({ query }, { caller }) => {
       const { cursor, withErrors, owner = caller.owner, ...filter } = query;
-      refuseOther(owner, caller);
+      refuseOtherOwner(owner, caller);
       const options = { ...filter, owner, withErrors: isTrue(withErrors), cursor: cursor?.toLowerCase() };
       const { batches, next } = await hf.batches.list(given<BatchListOptions>(options));
       return { body: { batches: batches.map((batch) => toBatchView(batch, caller.role)), next } };
@@ -139,23 +139,13 @@ const NOT_FOR_OWNERS = ["concurrency", "attempts", "priority", "onDone"] as cons
 function readOptions(rest: object, caller: Caller): CreateBatchOptions {
   const options = given<CreateBatchOptions>(rest);
   if (caller.owner === null) return options;
-  refuseOther(options.owner ?? caller.owner, caller);
+  refuseOtherOwner(options.owner ?? caller.owner, caller);
   const refused = NOT_FOR_OWNERS.find((name) => options[name] !== undefined);
   if (refused !== undefined) {
     throw forbidden(`A token that is bound to an owner cannot choose ${refused}.`, "Leave it out.");
   }
   return { ...options, owner: caller.owner };
 }
-
-function refuseOther(owner: string | null, caller: Caller): void {
-  if (caller.owner === null || owner === caller.owner) return;
-  throw forbidden(
-    `This token is for what is owned by ${JSON.stringify(caller.owner)} only.`,
-    "Leave the owner out, or use a token that may.",
-  );
-}
-
-const forbidden = (message: string, hint: string): Refusal => new Refusal("HOLDFAST_HTTP_FORBIDDEN", message, hint);
 
 function refuseBoth(query: Record<string, unknown>): void {
   const name = Object.keys(query).find((key) => query[key] !== undefined);
