@@ -138,14 +138,21 @@ function showUpdates(updates) {
             {},
             make(
               "button",
-              { "data-id": `${update.bot}:${update.update}`, onclick: () => choose(update.bot, update.chat) },
+              { "data-id": `${update.bot}:${update.update}`, onclick: () => openChat(update) },
               make("div", { class: "row" }, make("strong", {}, update.bot), badge(update), clock(update.at)),
               make("div", { class: "row" }, make("span", { class: "text" }, short(update.text))),
+              update.error ? make("div", { class: "why" }, update.error) : null,
               make("div", { class: "soft" }, `${update.user ?? "somebody"} · update ${update.update}`),
             ),
           ),
         ),
   );
+}
+
+/** Where the chat is not beside the list, it is brought into view. */
+function openChat({ bot, chat }) {
+  choose(bot, chat);
+  byId("chat-part").scrollIntoView({ block: "nearest" });
 }
 
 const short = (text) => (text.length > 120 ? `${text.slice(0, 120)} …` : text);
