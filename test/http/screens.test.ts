@@ -6,17 +6,14 @@ import { quantile } from "#src/client/stats.js";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 import { type Api, serveApi } from "./api.ts";
 
-const failing = defineJob<{ order: number; user?: { id: number } }, { order: number; user?: { id: number } }, unknown>(
-  "pay",
-  {
-    queue: "payments",
-    attempts: 1,
-    run: (job) => {
-      throw new Error(`No answer for order ${job.payload.order}`);
-    },
+const failing = defineJob<{ order: number; user?: { id: number } }, { order: number; user?: { id: number } }>("pay", {
+  queue: "payments",
+  attempts: 1,
+  run: (job) => {
+    throw new Error(`No answer for order ${job.payload.order}`);
   },
-);
-const waiting = defineJob<{ user?: { id: number } }, { user?: { id: number } }, unknown>("wait", {
+});
+const waiting = defineJob<{ user?: { id: number } }, { user?: { id: number } }>("wait", {
   queue: "later",
   run: () => null,
 });
