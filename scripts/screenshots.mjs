@@ -2,6 +2,7 @@
 // dark, as pictures. For whoever changes how something looks.
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { launchChromium } from "../test/dashboard/chromium.mjs";
@@ -10,7 +11,7 @@ import { build, install } from "./set-up.mjs";
 install();
 build();
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = process.argv[2] ?? join(root, "dist", "screenshots");
+const folder = process.argv[2] ?? join(tmpdir(), "holdfast-screenshots");
 mkdirSync(folder, { recursive: true });
 const only = process.argv[3];
 

@@ -10,6 +10,8 @@ import { Toasts } from "./frame/toasts.tsx";
 import { TopBar } from "./frame/top-bar.tsx";
 import { place } from "./router.ts";
 import { ActionsScreen } from "./screens/actions.tsx";
+import { BatchScreen } from "./screens/batch.tsx";
+import { BatchesScreen } from "./screens/batches.tsx";
 import { DeadScreen } from "./screens/dead.tsx";
 import { EnqueueScreen } from "./screens/enqueue.tsx";
 import { ErrorsScreen } from "./screens/errors.tsx";
@@ -70,6 +72,8 @@ function Here({ path: [first, second] }: { path: string[] }) {
       return second === undefined ? <QueuesScreen /> : <QueueScreen queue={second} />;
     case "jobs":
       return second === undefined ? <JobsScreen /> : <JobScreen id={second} />;
+    case "batches":
+      return second === undefined ? <BatchesScreen /> : <BatchScreen id={second} />;
     case "errors":
       return <ErrorsScreen />;
     case "dead":

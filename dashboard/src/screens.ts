@@ -13,6 +13,7 @@ export const SCREENS: readonly ScreenInfo[] = [
   { path: "", title: "Overview", icon: "overview", key: "o" },
   { path: "queues", title: "Queues", icon: "queues", key: "q" },
   { path: "jobs", title: "Jobs", icon: "jobs", key: "j" },
+  { path: "batches", title: "Batches", icon: "batches", key: "b" },
   { path: "errors", title: "Errors", icon: "errors", key: "e" },
   { path: "dead", title: "Dead", icon: "dead", key: "d" },
   { path: "workers", title: "Workers", icon: "workers", key: "w" },

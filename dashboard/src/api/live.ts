@@ -27,6 +27,7 @@ export function refresh(): void {
   const inMs = Math.max(0, lastTick + LEAST_MS - Date.now());
   waiting = setTimeout(() => {
     waiting = undefined;
+    if (isHidden.value) return;
     lastTick = Date.now();
     tick.value += 1;
   }, inMs);

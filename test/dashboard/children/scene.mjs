@@ -3,7 +3,7 @@
 // Environment: SCENE_DATABASE (default memory:), SCENE_TOKEN, SCENE_PORT, SCENE_EMPTY=1 for a server with nothing.
 import { setTimeout as delay } from "node:timers/promises";
 import { z } from "zod";
-import { defineJob, Fatal, open } from "../../../dist/index.js";
+import { defineBatch, defineJob, Fatal, open } from "../../../dist/index.js";
 import { serve } from "../../../dist/http/index.js";
 
 const hold = { until: Promise.resolve() };
@@ -70,7 +70,20 @@ const report = defineJob("reports.build", {
 });
 const nobody = defineJob("video.encode", { queue: "video", run: () => null });
 
-const KINDS = [mail, charge, importArticle, flaky, report, nobody];
+const catalog = defineBatch("catalog.import", {
+  queue: "imports",
+  outcomes: { saved: {}, duplicate: {}, "no-price": { warning: true } },
+  concurrency: 3,
+  attempts: 1,
+  run: async (job) => {
+    const n = job.payload.n;
+    if (n % 9 === 4) throw new Fatal(`Product ${n} has no name`);
+    if (n >= 40) await delay(3_600_000, undefined, { signal: job.signal });
+    return n % 7 === 0 ? "duplicate" : n % 5 === 0 ? "no-price" : "saved";
+  },
+});
+
+const KINDS = [mail, charge, importArticle, flaky, report, nobody, catalog];
 
 const hf = await open({ database: process.env.SCENE_DATABASE ?? "memory:", inbox: { stuckAfter: "1s" } });
 const server = await serve({
@@ -85,7 +98,7 @@ const server = await serve({
     { name: "token", value: "***", source: "HOLDFAST_TOKEN" },
   ],
 });
-const worker = await hf.work([mail, charge, importArticle, flaky, report], {
+const worker = await hf.work([mail, charge, importArticle, flaky, report, catalog], {
   concurrency: 20,
   name: "web-1:4711",
   grace: "0s",
@@ -121,6 +134,11 @@ async function fill() {
   );
   const cancelled = await hf.enqueue(mail, { to: "never@example.com", template: "welcome" }, { delay: "1h" });
   await hf.jobs.cancel(cancelled.id);
+  await hf.batches.create(
+    catalog,
+    Array.from({ length: 60 }, (_, n) => ({ n })),
+    { key: "catalog 2026-11" },
+  );
   await hf.queues.pause("newsletter", { by: "ada" });
   const newsletter = { ...mail, queue: "newsletter" };
   await hf.enqueue(newsletter, { to: "all@example.com", template: "welcome" });

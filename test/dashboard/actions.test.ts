@@ -1,0 +1,228 @@
+// What people do on the screens, in a real Chromium against a real server: the outage that is found in two clicks and
+// redriven in three, filters, selections, queues, batches, the janitor, the form, the palette, signing in.
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { assertAccessible, launch, openPage, type Scene, settled, startScene } from "./scene.ts";
+
+let scene: Scene;
+let browser: Browser;
+let page: Page;
+
+beforeAll(async () => {
+  [scene, browser] = await Promise.all([startScene(), launch()]);
+  ({ page } = await openPage(browser, "desktop", "light"));
+});
+afterAll(async () => {
+  await browser.close();
+  await scene.stop();
+});
+
+const api = async <T>(path: string): Promise<T> => (await (await fetch(`${scene.url}/api/v1/${path}`)).json()) as T;
+const open = async (path: string): Promise<void> => {
+  await page.goto(`${scene.url}/#/${path}`);
+  await settled(page);
+};
+const sees = (text: RegExp) => expect.poll(() => page.locator("main").textContent(), { timeout: 8_000 }).toMatch(text);
+
+describe("during an outage", () => {
+  test("a stranger finds the cause of a dead job in two clicks, and redrives the group in three", async () => {
+    await open("");
+    // One: what the verdict names. Two: the group.
+    await page.getByRole("link", { name: /jobs in queue payments died in the last hour/ }).click();
+    await page.getByRole("link", { name: /Gateway did not answer/ }).click();
+    await sees(/caused by Error\s*ECONNREFUSED.*connect ECONNREFUSED 10\.0\.3\.17:8443/);
+
+    scene.child.kill("SIGUSR2");
+    await open("");
+    await page.getByRole("link", { name: /jobs in queue payments died in the last hour/ }).click();
+    await page.getByRole("button", { name: /^Redrive payments\.charge/ }).click();
+    await page.getByRole("button", { name: "Redrive 12" }).click();
+    await expect
+      .poll(async () => (await api<{ count: number }>("jobs/count?status=dead&kind=payments.charge")).count, {
+        timeout: 15_000,
+      })
+      .toBe(0);
+    await open("actions");
+    await sees(/retry .*payments\.charge/);
+  });
+});
+
+test("the badge says its words, and what is behind them on focus, until Escape", async () => {
+  await open("jobs?q=status:retrying");
+  const badge = page.getByRole("button", { name: "retrying (1 try)" }).first();
+  await badge.focus();
+  const bubble = page.getByRole("tooltip").first();
+  await expect.poll(() => bubble.isVisible()).toBe(true);
+  expect(await bubble.textContent()).toMatch(/TypeError: Cannot read properties.*Attempt 1 of 5\..*Next try in 5\dm/);
+  await page.keyboard.press("Escape");
+  await expect.poll(() => bubble.isVisible()).toBe(false);
+  await open("jobs");
+  for (const words of [
+    /^scheduled in 3m$/,
+    /^ready \d+s$/,
+    /^running \d+s · 81 %$/,
+    /^done after 3 tries$/,
+    /^paused$/,
+    /^cancelled$/,
+    /^dead after 1 try$/,
+  ]) {
+    await expect
+      .poll(async () => (await page.locator(".badge").allTextContents()).some((text) => words.test(text)), {
+        message: String(words),
+      })
+      .toBe(true);
+  }
+});
+
+test("the filter stands in the address, suggests, and goes back and forth", async () => {
+  await open("jobs");
+  await page.keyboard.press("/");
+  await page.keyboard.type("kind:ser");
+  await page.keyboard.press("Enter");
+  await sees(/No job fits/);
+  await page.getByLabel("Filter jobs").fill("ki");
+  await page.getByRole("option", { name: "kind:" }).click();
+  await page.getByRole("option", { name: "kind:search.index" }).click();
+  expect(decodeURIComponent(page.url())).toContain("q=kind:search.index");
+  await expect.poll(() => page.locator("main tbody tr").count()).toBe(2);
+  await page.getByRole("button", { name: "dead", exact: true }).click();
+  expect(decodeURIComponent(page.url()).replaceAll("+", " ")).toContain("status:dead kind:search.index");
+  await page.getByLabel("Filter jobs").fill("colour:red");
+  await page.keyboard.press("Enter");
+  await sees(/colour: is not something to filter by/);
+  await assertAccessible(page, "a wrong filter");
+});
+
+test("some are selected with the keyboard and cancelled in the background", async () => {
+  await open("jobs?q=kind:video.encode");
+  await expect.poll(() => page.locator("main tbody tr").count()).toBe(3);
+  await page.locator("h1").click();
+  await page.keyboard.press("j");
+  await page.keyboard.press("x");
+  await page.keyboard.press("j");
+  await page.keyboard.press("j");
+  await page.keyboard.press("X");
+  await sees(/3 selected/);
+  await page.getByRole("region", { name: "Selected jobs" }).getByRole("button", { name: "Cancel" }).click();
+  await assertAccessible(page, "a question");
+  await page.getByRole("button", { name: "Cancel them 3" }).click();
+  await expect
+    .poll(async () => (await api<{ count: number }>("jobs/count?status=cancelled&kind=video.encode")).count, {
+      timeout: 15_000,
+    })
+    .toBe(3);
+});
+
+test("all that match are selected, beyond the page", async () => {
+  await open("jobs?q=kind:mail.send");
+  await page.getByLabel("Select all on this page").click();
+  await page.getByRole("button", { name: /Select all \d+ matching/ }).click();
+  await sees(/All 24\d matching selected/);
+  await page
+    .getByRole("button", { name: "Older" })
+    .or(page.getByRole("link", { name: "Older" }))
+    .click();
+  await expect.poll(() => page.url()).toContain("before=");
+});
+
+test("one dead job is retried; one is discarded after a question", async () => {
+  await open("jobs?q=status:dead kind:articles.import");
+  await page.locator("main tbody a[data-row]").first().click();
+  await page.getByRole("button", { name: "Discard" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Discard" }).click();
+  await expect
+    .poll(async () => (await api<{ count: number }>("jobs/count?status=dead&kind=articles.import")).count)
+    .toBe(1);
+  await open("jobs?q=status:dead kind:articles.import");
+  await page.locator("main tbody a[data-row]").first().click();
+  await page.getByRole("button", { name: "Retry now" }).click();
+  await expect.poll(() => page.locator(".toasts").textContent()).toMatch(/runs again/);
+});
+
+test("a queue is paused and resumed", async () => {
+  await open("queues");
+  await page.getByRole("button", { name: "Pause mail" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Resume mail" }).click();
+  await page.getByRole("button", { name: "Pause mail" }).waitFor();
+});
+
+test("a batch is paused, resumed, retried and cancelled", async () => {
+  await open("batches");
+  await page.getByRole("link", { name: "catalog.import" }).click();
+  await page.getByRole("progressbar").first().waitFor();
+  expect(await page.getByRole("progressbar").first().getAttribute("aria-valuetext")).toMatch(
+    /^\d+ of 60, \d+ errors?$/,
+  );
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Retry failed" }).click();
+  await expect.poll(() => page.locator(".toasts").textContent()).toMatch(/will be tried again/);
+  await page.getByRole("button", { name: "Cancel", exact: true }).click();
+  await page.getByRole("button", { name: "Cancel the batch" }).click();
+  await sees(/cancelled/);
+});
+
+test("a chore tells what it would do, and does it", async () => {
+  await open("janitor");
+  await page.getByRole("button", { name: "Preview remove-dead-workers" }).click();
+  await sees(/remove-dead-workers would take/);
+  await page.getByRole("button", { name: "Run measure-queues" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Run" }).click();
+  await expect.poll(() => page.locator(".toasts").textContent()).toMatch(/measure-queues: nothing in/);
+});
+
+test("the form is made from the schema; the same key is told; a wrong payload is refused with its field", async () => {
+  await open("enqueue?kind=mail.send");
+  await page.getByLabel("to An address").fill("ada@example.com");
+  await page.getByLabel("template").selectOption("invoice");
+  await page.getByLabel("Key", { exact: true }).fill("form-1");
+  await page.getByRole("button", { name: "Enqueue" }).click();
+  await sees(/Accepted\./);
+  await page.getByRole("button", { name: "Enqueue" }).click();
+  await sees(/This key has a job already: it is the same one/);
+  await page.getByRole("button", { name: "As JSON" }).click();
+  await page.getByLabel("JSON").fill('{"to": 7}');
+  await page.getByLabel("Key", { exact: true }).fill("");
+  await page.getByRole("button", { name: "Enqueue" }).click();
+  await sees(/to/);
+  await assertAccessible(page, "a refused payload");
+});
+
+test("⌘K finds pages, kinds and jobs; ? lists the keys, which can be switched off", async () => {
+  await open("");
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type("janit");
+  await assertAccessible(page, "the palette");
+  await page.keyboard.press("Enter");
+  await sees(/Recovers what died/);
+  await page.keyboard.press("g");
+  await page.keyboard.press("w");
+  await sees(/web-1:4711/);
+  await page.keyboard.press("?");
+  await page.getByLabel("Single keys do something").uncheck();
+  await assertAccessible(page, "help");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("g");
+  await page.keyboard.press("q");
+  expect(page.url()).toContain("workers");
+  await page.evaluate(() => localStorage.clear());
+});
+
+test("pause holds the view and counts what happens; going on shows it", async () => {
+  const { page: own } = await openPage(browser, "desktop", "light");
+  await own.goto(`${scene.url}/#/jobs?q=kind:mail.send`);
+  await settled(own);
+  await own.getByRole("button", { name: /Live/ }).click();
+  const before = await own.locator("main tbody tr a").first().getAttribute("href");
+  await fetch(`${scene.url}/api/v1/jobs`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ kind: "mail.send", payload: { to: "new@example.com", template: "invoice" } }),
+  });
+  await own.getByRole("button", { name: /Paused · \d+ changes? waiting/ }).waitFor();
+  expect(await own.locator("main tbody tr a").first().getAttribute("href")).toBe(before);
+  await own.getByRole("button", { name: /Paused/ }).click();
+  await expect.poll(() => own.locator("main tbody tr a").first().getAttribute("href")).not.toBe(before);
+  await own.close();
+});
