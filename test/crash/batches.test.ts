@@ -10,8 +10,14 @@ afterEach(() => scene.close());
 const ITEMS = Number(process.env["FAULT_ITEMS"] ?? 3_000);
 const KILLS = Number(process.env["FAULT_KILLS"] ?? 4);
 
+interface Work {
+  n: number;
+  ms?: number;
+  die?: boolean;
+}
+
 /** Only created here: the handler is the children's. */
-const kind = defineBatch<{ n: number; ms?: number }, { n: number; ms?: number }, "saved" | "duplicate">("crash.batch", {
+const kind = defineBatch<Work, Work, "saved" | "duplicate">("crash.batch", {
   concurrency: 60,
   attempts: 3,
   outcomes: { saved: {}, duplicate: {} },
@@ -80,6 +86,27 @@ test(
   },
   300_000 + ITEMS * 20,
 );
+
+test("an item that kills its process ends as an error, and takes nobody along", async () => {
+  scene = await openScene();
+  await effectsTable();
+  const list = [1, 2, 3, 4, 5, 6].map((n) => ({ n, ...(n === 3 && { die: true }) }));
+  const { id } = await scene.hf.batches.create(kind, list, { concurrency: 3 });
+  const [worker] = workers(1, { concurrency: 3 });
+  const batch = await scene.hf.batches.wait(id, { timeout: "60s" });
+  await worker!.stop();
+  expect(batch).toMatchObject({ state: "done", completions: 1, counts: { saved: 5, error: 1 } });
+  const { items: ended } = await scene.hf.batches.items(id);
+  expect(ended.map((item) => [item.state, item.error?.reason])).toEqual([
+    ["saved", undefined],
+    ["saved", undefined],
+    ["error", "crashed"],
+    ["saved", undefined],
+    ["saved", undefined],
+    ["saved", undefined],
+  ]);
+  expect(await scene.hf.batches.errors(id)).toMatchObject([{ count: 1, sample: { reason: "crashed" } }]);
+}, 90_000);
 
 test("pause, resume and cancel from all sides while items run and workers die: nothing is lost, and the cancel is the end", async () => {
   scene = await openScene();

@@ -55,7 +55,16 @@ if (process.send) {
       await hf.sql.query("checkpoint");
       const worker = await hf.work([kind], { concurrency: 400 });
       const began = performance.now();
+      let before = 0;
+      // Whether it gets slower on its way.
+      const watch = setInterval(() => {
+        void hf.batches.get(id).then(({ ended }) => {
+          say(`  ${ended} ended, ${Math.round((ended - before) / 20)} per second`);
+          before = ended;
+        });
+      }, 20_000);
       const batch = await hf.batches.wait(id);
+      clearInterval(watch);
       const perSecond = items / ((performance.now() - began) / 1_000);
       await worker.stop();
       if (batch.counts.done !== items || batch.ended !== items || batch.completions !== 1) {

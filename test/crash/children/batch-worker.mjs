@@ -17,7 +17,8 @@ const kind = defineBatch("crash.batch", {
   backoff: ["20ms"],
   outcomes: { saved: {}, duplicate: {} },
   async run(item) {
-    const { n, ms = 0 } = item.payload;
+    const { n, ms = 0, die } = item.payload;
+    if (die) process.kill(process.pid, "SIGKILL");
     if (ms > 0) await sleep(ms, undefined, { signal: item.signal });
     if (n % 97 === 0 && item.lastError === null) throw new Error("once");
     if (n % 10 !== 0) return n % 7 === 0 ? "duplicate" : undefined;
