@@ -42,6 +42,29 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await get("01a1e299-0e62-7000-b7d8-b9cc8b876cb7/export.csv")).status).toBe(404);
   });
 
+  test("items of megabytes: a page has as many as fit, and goes on; an export has all of them", async () => {
+    const text = "x".repeat(1_500_000);
+    const { id } = await bench.hf.batches.create(
+      idle,
+      Array.from({ length: 20 }, (_, n) => ({ n, text })),
+    );
+    const seqs: number[] = [];
+    let pages = 0;
+    for (let cursor: string | null = ""; cursor !== null; pages += 1) {
+      const page: { items: { seq: number }[]; next: string | null } = (
+        await api.get(`/api/v1/batches/${id}/items?limit=500&cursor=${cursor}`)
+      ).body;
+      expect(page.items.length).toBeLessThan(10);
+      seqs.push(...page.items.map(({ seq }) => seq));
+      cursor = page.next;
+    }
+    expect(pages).toBeGreaterThan(2);
+    expect(seqs).toEqual(Array.from({ length: 20 }, (_, n) => n + 1));
+    const exported = await (await get(`${id}/export.ndjson`)).text();
+    expect(exported.trimEnd().split("\n")).toHaveLength(20);
+    await bench.hf.batches.cancel(id);
+  });
+
   test("CSV: a header, one row for each item, errors that are no formulas", async () => {
     const { id } = await bench.hf.batches.create(importer, [{ url: 'bad "=1+1", x' }, { url: "fine" }]);
     await bench.hf.batches.wait(id, { timeout: "20s" });

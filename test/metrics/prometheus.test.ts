@@ -143,7 +143,7 @@ test("a tally gives what was counted once, and takes it back when it could not b
   for (let n = 0; n < 3; n += 1) tally.count("q", "k", "done", 2, 5);
   tally.count("q", "k", "dead", 1, 1);
   const taken = tally.take();
-  expect(taken).toEqual([
+  expect(taken).toMatchObject([
     { queue: "q", kind: "k", outcome: "done", runs: 3, waitMs: 6, runMs: 15 },
     { queue: "q", kind: "k", outcome: "dead", runs: 1, waitMs: 1, runMs: 1 },
   ]);

@@ -7,11 +7,12 @@ import type { Batch } from "../../job/batch.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
 import type { Caller } from "../../shared/caller.ts";
 import { toBatchView, toErrorGroupView, toItemView } from "../batch-view.ts";
-import { batchContracts } from "../contracts/batches.ts";
+import { batchContracts, type ItemView } from "../contracts/batches.ts";
 import type { InputOf } from "../contract.ts";
 import { createFromLines } from "../create-batch.ts";
 import { type ExportFormat, sendExport } from "../export-items.ts";
 import { given } from "../given.ts";
+import { readItemPages } from "../item-pages.ts";
 import { makeKnownKinds } from "../known-kinds.ts";
 import { readLines } from "../lines.ts";
 import { forbidden, refuseOtherOwner } from "../own.ts";
@@ -42,8 +43,8 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     if (state !== undefined && !(state in counts)) {
       throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${Object.keys(counts).join(", ")}.`);
     }
-    const items = hf.batches.export(id, state === undefined ? {} : { state });
-    return sendExport({ batchId: id, items, format, role: caller.role, method: request.method });
+    const pages = readItemPages(hf, id, given<ItemListOptions>({ state }));
+    return sendExport({ batchId: id, pages, format, role: caller.role, method: request.method });
   }
 
   return {
@@ -80,8 +81,17 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     }),
     listItems: route(batchContracts.listItems, async ({ params: { id }, query }, { caller }) => {
       await checkOwner(id, caller);
-      const { items, next } = await hf.batches.items(id, given<ItemListOptions>(query));
-      return { body: { items: items.map((item) => toItemView(item, caller.role)), next } };
+      const { limit = 50, ...rest } = query;
+      const page: { items: ItemView[]; next: string | null } = { items: [], next: null };
+      let size = 0;
+      for await (const { items, bytes, next } of readItemPages(hf, id, { limit, ...given<ItemListOptions>(rest) })) {
+        page.items.push(...items.map((item) => toItemView(item, caller.role)));
+        page.next = next;
+        size += bytes;
+        // Short, but `next` says that there is more.
+        if (size > MOST_PAGE_BYTES) break;
+      }
+      return { body: page };
     }),
     readItem: route(batchContracts.readItem, async ({ params: { id, seq } }, { caller }) => {
       await checkOwner(id, caller);
@@ -130,6 +140,8 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     }),
   };
 }
+
+const MOST_PAGE_BYTES = 8 * 1_048_576;
 
 const isTrue = (text: string | undefined): boolean | undefined => (text === undefined ? undefined : text === "true");
 
