@@ -25,6 +25,7 @@ export interface Api {
   choreHistory(query: Query): Promise<Output<"choreHistory">>;
   previewChores(query: Query): Promise<Output<"previewChores">>;
   runChores(query: Query): Promise<Output<"runChores">>;
+  examine(): Promise<Output<"examine">>;
   createToken(body: NewTokenBody): Promise<Output<"createToken">>;
   listTokens(): Promise<Output<"listTokens">>;
   revokeToken(id: string): Promise<Output<"revokeToken">>;
@@ -66,6 +67,7 @@ export function makeApi(url: string, token: string | undefined): Api {
     choreHistory: (query) => get("/janitor/history", query),
     previewChores: (query) => get("/janitor/preview", query),
     runChores: (query) => post("/janitor/run", undefined, query),
+    examine: () => get("/doctor"),
     createToken: (body) => post("/tokens", body),
     listTokens: () => get("/tokens"),
     revokeToken: (id) => post(to("tokens", id, "/revoke")),

@@ -17,6 +17,8 @@ export const EXIT = {
   failed: 1,
   /** The command line, the environment or the configuration file is wrong. */
   usage: 2,
+  /** The doctor found something wrong. */
+  unwell: 3,
   /** The awaited job is dead or was cancelled; the awaited batch was cancelled or items of it failed. */
   jobFailed: 4,
   notFound: 5,

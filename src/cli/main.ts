@@ -4,7 +4,9 @@ import { Command, CommanderError } from "commander";
 import { addAppCommands } from "./app-commands.ts";
 import { addBatches } from "./commands/batches.ts";
 import { addConfig } from "./commands/config.ts";
+import { addCompletion, completionsOf } from "./commands/completion.ts";
 import { addDev } from "./commands/dev.ts";
+import { addDoctor } from "./commands/doctor.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
 import { addInbox } from "./commands/inbox.ts";
 import { addJanitor } from "./commands/janitor.ts";
@@ -12,11 +14,12 @@ import { addJobs } from "./commands/jobs.ts";
 import { addMigrate } from "./commands/migrate.ts";
 import { addQueues } from "./commands/queues.ts";
 import { addStart } from "./commands/start.ts";
+import { addStats } from "./commands/stats.ts";
 import { addToken } from "./commands/token.ts";
 import { addWorker } from "./commands/worker.ts";
 import { addWorkers } from "./commands/workers.ts";
 import { EXIT, explain } from "./exit-codes.ts";
-import { noteError } from "./output.ts";
+import { noteError, print } from "./output.ts";
 import { version } from "../shared/version.ts";
 
 const COMMANDS = [
@@ -24,15 +27,18 @@ const COMMANDS = [
   addStart,
   addWorker,
   addMigrate,
+  addDoctor,
   addEnqueue,
   addJobs,
   addBatches,
   addQueues,
   addWorkers,
+  addStats,
   addJanitor,
   addInbox,
   addToken,
   addConfig,
+  addCompletion,
 ];
 
 const EXAMPLES = `
@@ -40,6 +46,7 @@ Examples:
   holdfast dev                                            try it, with nothing to set up
   holdfast enqueue sample.hello '{"name":"Ada"}' --wait   hand it a job, from another terminal
   holdfast jobs list --state dead                         what needs a person
+  holdfast doctor                                         is all well, and what to do if not
 `;
 
 async function main(args: readonly string[]): Promise<void> {
@@ -50,6 +57,11 @@ async function main(args: readonly string[]): Promise<void> {
     .addHelpText("after", EXAMPLES);
   for (const add of COMMANDS) add(program);
   if (args.length === 0) return program.outputHelp();
+  // What a shell asks while somebody types: flags among the words are not for us.
+  if (args[0] === "__complete") {
+    for (const word of completionsOf(program, args.slice(1))) print(word);
+    return;
+  }
   try {
     const [first = ""] = args;
     const isOwn =

@@ -11,6 +11,20 @@ export function printJson(value: unknown): void {
   print(JSON.stringify(value, null, 2));
 }
 
+export interface DataFlags {
+  json?: boolean;
+  ndjson?: boolean;
+}
+
+export const isForPrograms = ({ json, ndjson }: DataFlags): boolean => json === true || ndjson === true;
+
+/** For programs: the whole as one document, or each row on a line of its own. False: it is for a person to read. */
+export function printData(flags: DataFlags, document: unknown, rows: readonly unknown[] = [document]): boolean {
+  if (flags.json) printJson(document);
+  else if (flags.ndjson) for (const row of rows) print(JSON.stringify(row));
+  return isForPrograms(flags);
+}
+
 /** A remark for people; a program reads stdout. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);

@@ -34,6 +34,7 @@ import { type Errors, makeErrorChores, makeErrors } from "./errors.ts";
 import { makeProblems, type Verdict } from "./problems.ts";
 import { makeSystem, type SystemFacts } from "./system.ts";
 import { type Audit, makeAudit, makeAuditChore } from "./audit.ts";
+import { type Doctor, makeDoctor } from "./doctor/doctor.ts";
 import { type Enqueued, makeEnqueuer } from "./enqueue.ts";
 import type { EnqueueOptions, EnqueueRow } from "./new-job.ts";
 import { type Jobs, makeJobs } from "./jobs.ts";
@@ -84,6 +85,8 @@ export interface Holdfast extends AsyncDisposable {
   problems(): Promise<Verdict>;
   /** What the database is, holds and was migrated to. */
   system(): Promise<SystemFacts>;
+  /** Whether all is well, check by check, with what to do where it is not. */
+  readonly doctor: Doctor;
   /** For Prometheus. Counting begins with the first look at this property. */
   readonly metrics: Metrics;
   readonly workers: Workers;
@@ -298,6 +301,15 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       inboxes: async () => (await inboxRoom.inboxes.list({ limit: 100 })).inboxes,
     }),
     system: makeSystem(store),
+    doctor: makeDoctor({
+      db,
+      store,
+      poolSize: options.poolSize,
+      queues,
+      inboxes: inboxRoom.inboxes,
+      janitor,
+      asRun: (kind) => withDefaults(kind, options),
+    }),
     get metrics() {
       return counting.metrics();
     },

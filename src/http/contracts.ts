@@ -5,6 +5,7 @@ import { appContracts } from "./contracts/apps.ts";
 import { auditContracts } from "./contracts/audit.ts";
 import { batchChangeContracts } from "./contracts/batch-changes.ts";
 import { batchContracts } from "./contracts/batches.ts";
+import { doctorContracts } from "./contracts/doctor.ts";
 import { documentContracts } from "./contracts/document.ts";
 import { errorContracts } from "./contracts/errors.ts";
 import { eventContracts } from "./contracts/events.ts";
@@ -29,6 +30,7 @@ export const CONTRACTS = {
   ...systemContracts,
   ...workerContracts,
   ...janitorContracts,
+  ...doctorContracts,
   ...appContracts,
   ...eventContracts,
   ...tokenContracts,

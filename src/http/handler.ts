@@ -30,6 +30,7 @@ import { makeAppListRoutes } from "./routes/apps.ts";
 import { makeAuditRoutes } from "./routes/audit.ts";
 import { makeBatchChangeRoutes } from "./routes/batch-changes.ts";
 import { makeBatchRoutes } from "./routes/batches.ts";
+import { makeDoctorRoutes } from "./routes/doctor.ts";
 import { makeDocumentRoutes } from "./routes/document.ts";
 import { makeErrorRoutes } from "./routes/errors.ts";
 import { makeEventRoutes } from "./routes/events.ts";
@@ -122,6 +123,7 @@ export function makeHandler(options: HandlerOptions): Handler {
     ...makeQueueRoutes(hf),
     ...makeWorkerRoutes(hf),
     ...makeJanitorRoutes(hf),
+    ...makeDoctorRoutes(hf, kinds),
     ...makeAppListRoutes(apps),
     ...makeEventRoutes(hub),
     ...makeTokenRoutes(hf),

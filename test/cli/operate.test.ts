@@ -46,6 +46,37 @@ test("janitor: run, preview, history", async () => {
   expect(JSON.parse((await holdfast("janitor", "history", "--json")).stdout)).toHaveProperty("runs");
 });
 
+test("stats: what ran, by queue and outcome; nothing is a sentence", async () => {
+  const none = await holdfast("stats", "--queue", "nowhere");
+  expect(none).toMatchObject({ code: 0, stdout: "", stderr: "Nothing ran in the last 1h.\n" });
+  const job = await holdfast("enqueue", "sample.hello", '{"name":"Ada"}', "--wait", "--ndjson");
+  expect(job.code, job.stderr).toBe(0);
+  expect(job.stdout.trim().split("\n")).toHaveLength(1);
+  await expect
+    .poll(async () => (await holdfast("janitor", "run", "add-run-counts"), (await holdfast("stats")).stdout), {
+      timeout: 20_000,
+    })
+    .toMatch(/^QUEUE +OUTCOME +RUNS +WAITED \(AVERAGE\) +RAN \(AVERAGE\)\ndefault +done +\d+ /);
+  const [row] = (await holdfast("stats", "--ndjson", "--last", "2h")).stdout.trim().split("\n");
+  expect(JSON.parse(row!)).toMatchObject({ queue: "default", outcome: "done", runs: expect.any(Number) });
+  expect((await holdfast("stats", "--last", "long")).code).toBe(2);
+});
+
+test("--ndjson: one object per line, wherever there is --json", async () => {
+  const lines = async (...args: string[]): Promise<object[]> => {
+    const { code, stdout, stderr } = await holdfast(...args, "--ndjson");
+    expect(code, stderr).toBe(0);
+    return stdout
+      .split("\n")
+      .filter((line) => line !== "")
+      .map((line) => JSON.parse(line) as object);
+  };
+  expect((await lines("jobs", "list"))[0]).toHaveProperty("status");
+  expect((await lines("workers"))[0]).toHaveProperty("concurrency");
+  expect((await lines("janitor", "preview"))[0]).toHaveProperty("chore");
+  expect(await lines("inbox", "stats")).toEqual([]);
+});
+
 test("a chore that is none: the names of those that are, exit code 2", async () => {
   const { code, stderr, stdout } = await holdfast("janitor", "run", "sweep");
   expect(code).toBe(2);

@@ -1,4 +1,5 @@
 // What the command line says to wrong input, before it does anything: sentences that name the thing, and exit codes.
+import { spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -17,6 +18,39 @@ test("help: without a command; --version; a mistyped command is suggested", asyn
   expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   expect(help).toMatchObject({ code: 0, stdout: expect.stringContaining("@file") });
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean enqueue?") });
+});
+
+test("completion: a script for each shell, and what may come next", async () => {
+  for (const shell of ["bash", "zsh", "fish"]) {
+    const { code, stdout } = await run(["completion", shell]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("holdfast __complete");
+  }
+  expect(await run(["completion", "tcsh"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("bash, zsh or fish"),
+  });
+  const next = async (...words: string[]) => (await run(["__complete", ...words])).stdout.split("\n").slice(0, -1);
+  expect(await next("j")).toEqual(["janitor", "jobs"]);
+  expect(await next("jobs", "")).toEqual(expect.arrayContaining(["cancel", "list", "retry"]));
+  expect(await next("jobs", "list", "--s")).toEqual(["--state"]);
+  expect(await next("jobs", "list", "--")).toContain("--ndjson");
+  expect(await next("migrate", "--duty", "")).toEqual(["work", "enqueue", "view"]);
+  expect(await next("jobs", "list", "--state", "")).toEqual([]);
+});
+
+test("in bash, the script completes", async ({ skip }) => {
+  const { stdout: script } = await run(["completion", "bash"]);
+  const cwd = await makeFolder();
+  const main = new URL("../../dist/cli/main.js", import.meta.url).pathname;
+  await writeFile(join(cwd, "holdfast"), `#!/bin/sh\nexec "${process.execPath}" "${main}" "$@"\n`, { mode: 0o755 });
+  const ask = `${script}\nCOMP_WORDS=(holdfast queues pa); COMP_CWORD=2; _holdfast; echo "\${COMPREPLY[@]}"`;
+  const { status, stdout, error } = spawnSync("bash", ["-c", ask], {
+    env: { ...process.env, PATH: `${cwd}:${process.env["PATH"]}` },
+  });
+  if (error) skip("bash is not installed");
+  expect(status).toBe(0);
+  expect(stdout.toString().trim()).toBe("pause");
 });
 
 test("a server that cannot start says why in one line, as JSON away from a terminal", async () => {

@@ -4,7 +4,7 @@ import { durationMs } from "../../shared/duration.ts";
 import type { BatchesApi, Sent } from "../batches-api.ts";
 import { EXIT } from "../exit-codes.ts";
 import { openLines, readList } from "../item-lines.ts";
-import { note, print, printJson } from "../output.ts";
+import { isForPrograms, note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { batchLine } from "../show-batch.ts";
 import { endedWell, watchBatch } from "../watch-batch.ts";
@@ -15,6 +15,7 @@ interface FileFlags {
   field?: string;
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 interface CreateFlags extends FileFlags {
@@ -85,14 +86,14 @@ async function runCreate(kind: string, flags: CreateFlags): Promise<void> {
   const answer = await api.create(sent);
   if (!answer.created) note(`The key "${key ?? ""}" was known: this is its batch; ${answer.added} items were new.`);
   if (flags.wait) return await wait(api, answer.id, flags, timeoutMs);
-  if (flags.json) printJson(answer);
-  else print(answer.id);
+  if (!printData(flags, answer)) print(answer.id);
 }
 
-async function wait(api: BatchesApi, id: string, { json }: CreateFlags, timeoutMs: number): Promise<void> {
-  if (!json) print(id);
-  const batch = await watchBatch(api, id, { asJson: json === true, timeoutMs });
-  if (!json) note(batchLine(batch));
+async function wait(api: BatchesApi, id: string, flags: CreateFlags, timeoutMs: number): Promise<void> {
+  const asJson = isForPrograms(flags);
+  if (!asJson) print(id);
+  const batch = await watchBatch(api, id, { asJson, timeoutMs });
+  if (!asJson) note(batchLine(batch));
   if (!endedWell(batch)) process.exitCode = EXIT.jobFailed;
 }
 
@@ -100,8 +101,7 @@ async function runAdd(id: string, flags: AddFlags): Promise<void> {
   if (flags.file === undefined) throw new Problem("There are no items.", "Give --file FILE, or --file -.", EXIT.usage);
   const { writer, from, close } = flags;
   const answer = await readBatchesApi(flags).add(id, await read(flags, { writer }, { from }, { close }));
-  if (flags.json) printJson(answer);
-  else print(`${answer.added} items were added; there are ${answer.total}.`);
+  if (!printData(flags, answer)) print(`${answer.added} items were added; there are ${answer.total}.`);
 }
 
 /** A list is a JSON body; lines are sent as they are, with everything else in the query. */

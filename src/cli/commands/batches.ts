@@ -4,19 +4,12 @@ import { durationMs } from "../../shared/duration.ts";
 import type { BatchesApi } from "../batches-api.ts";
 import { confirm } from "../confirm.ts";
 import { EXIT, explain } from "../exit-codes.ts";
-import { note, noteError, print, printJson, table } from "../output.ts";
+import { isForPrograms, note, noteError, print, printData, table } from "../output.ts";
 import { batchTable, showBatch } from "../show-batch.ts";
 import { endedWell, watchBatch } from "../watch-batch.ts";
 import { addBatchesCreate } from "./batches-create.ts";
 import { addBatchesExport } from "./batches-export.ts";
-import { readBatchesApi, withClientFlags } from "./options.ts";
-
-interface ClientFlags {
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
-  verbose?: boolean;
-}
+import { type ClientFlags, readBatchesApi, withClientFlags } from "./options.ts";
 
 interface ListFlags extends ClientFlags {
   state?: string;
@@ -26,8 +19,6 @@ interface ListFlags extends ClientFlags {
   limit?: string;
   cursor?: string;
 }
-
-const LINES_FLAG = ["--ndjson", "print one JSON object on each line"] as const;
 
 export function addBatches(program: Command): void {
   const batches = program.command("batches").summary("make batches on a running server, watch them, act on them");
@@ -41,8 +32,7 @@ export function addBatches(program: Command): void {
       .option("--owner <owner>", "only this owner's")
       .option("--with-errors", "only those with items that failed")
       .option("--limit <number>", "how many (default 50, at most 500)")
-      .option("--cursor <cursor>", "the page after this one, as the page before said")
-      .option(...LINES_FLAG),
+      .option("--cursor <cursor>", "the page after this one, as the page before said"),
   ).action(runList);
   withClientFlags(
     batches.command("show").description("shows a batch and how far it is").argument("<id>", "its id"),
@@ -54,8 +44,7 @@ export function addBatches(program: Command): void {
       .argument("<id>", "its id")
       .option("--state <state>", "pending, running, handed-over, error, cancelled, or another outcome of its kind")
       .option("--limit <number>", "how many (default 50, at most 500)")
-      .option("--cursor <cursor>", "the page after this one, as the page before said")
-      .option(...LINES_FLAG),
+      .option("--cursor <cursor>", "the page after this one, as the page before said"),
   ).action(runItems);
   withClientFlags(
     batches
@@ -68,8 +57,7 @@ export function addBatches(program: Command): void {
       .command("watch")
       .description("watches it until it has ended; exit code 4 if it was cancelled or items failed")
       .argument("<id>", "its id")
-      .option("--timeout <duration>", "no longer than this; exit code 124")
-      .option(...LINES_FLAG),
+      .option("--timeout <duration>", "no longer than this; exit code 124"),
   ).action(runWatch);
   addAction(batches, "pause", "what runs finishes, nothing starts", async (api, id) => {
     await api.pause(id);
@@ -124,15 +112,15 @@ function addAction(batches: Command, verb: string, description: string, act: Act
       try {
         const message = await act(api, id);
         results.push({ id, ok: true, message });
-        if (!flags.json) print(message);
+        if (!isForPrograms(flags)) print(message);
       } catch (error) {
         const { message, exitCode } = explain(error);
         results.push({ id, ok: false, message });
         process.exitCode ||= exitCode;
-        if (!flags.json) noteError(error, flags.verbose === true);
+        if (!isForPrograms(flags)) noteError(error, flags.verbose === true);
       }
     }
-    if (flags.json) printJson(results);
+    printData(flags, results, results);
   });
 }
 
@@ -140,25 +128,22 @@ async function runList(flags: ListFlags): Promise<void> {
   const { state, kind, owner, limit, cursor } = flags;
   const withErrors = flags.withErrors ? "true" : undefined;
   const page = await readBatchesApi(flags).list({ state, kind, owner, withErrors, limit, cursor });
-  if (flags.json) return printJson(page);
-  if (flags.ndjson) for (const batch of page.batches) print(JSON.stringify(batch));
-  else if (page.batches.length === 0) note("There are no such batches.");
+  if (printData(flags, page, page.batches)) return;
+  if (page.batches.length === 0) note("There are no such batches.");
   else print(batchTable(page.batches));
   if (page.next !== null) note(`There are more: --cursor ${page.next}`);
 }
 
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
   const batch = await readBatchesApi(flags).read(id);
-  if (flags.json) printJson(batch);
-  else print(showBatch(batch));
+  if (!printData(flags, batch)) print(showBatch(batch));
 }
 
 async function runItems(id: string, flags: ListFlags): Promise<void> {
   const { state, limit, cursor } = flags;
   const page = await readBatchesApi(flags).items(id, { state, limit, cursor });
-  if (flags.json) return printJson(page);
-  if (flags.ndjson) for (const item of page.items) print(JSON.stringify(item));
-  else if (page.items.length === 0) note("There are no such items here.");
+  if (printData(flags, page, page.items)) return;
+  if (page.items.length === 0) note("There are no such items here.");
   else {
     const rows = page.items.map((item) => [
       String(item.seq),
@@ -174,7 +159,7 @@ async function runItems(id: string, flags: ListFlags): Promise<void> {
 
 async function runErrors(id: string, flags: ClientFlags): Promise<void> {
   const { errors } = await readBatchesApi(flags).errors(id);
-  if (flags.json) return printJson({ errors });
+  if (printData(flags, { errors }, errors)) return;
   if (errors.length === 0) return note("No item has failed.");
   const rows = errors.map(({ count, lastSeq, lastAt, sample }) => [
     String(count),
@@ -187,7 +172,6 @@ async function runErrors(id: string, flags: ClientFlags): Promise<void> {
 
 async function runWatch(id: string, flags: ClientFlags & { timeout?: string }): Promise<void> {
   const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
-  const asJson = flags.json === true || flags.ndjson === true;
-  const batch = await watchBatch(readBatchesApi(flags), id, { asJson, timeoutMs });
+  const batch = await watchBatch(readBatchesApi(flags), id, { asJson: isForPrograms(flags), timeoutMs });
   if (!endedWell(batch)) process.exitCode = EXIT.jobFailed;
 }

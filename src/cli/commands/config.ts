@@ -5,22 +5,22 @@ import { serverUrl } from "../api.ts";
 import { loadConfig } from "../config-file.ts";
 import { readEnv } from "../env.ts";
 import { maskUrl } from "../mask.ts";
-import { print, printJson } from "../output.ts";
+import { type DataFlags, print, printData } from "../output.ts";
 import { printable } from "../printable.ts";
 import { resolveSettings } from "../settings.ts";
-import { withHttpFlags, withWorkerFlags, type ServerOptions } from "./options.ts";
+import { withDataFlags, withHttpFlags, withWorkerFlags, type ServerOptions } from "./options.ts";
 
 export function addConfig(program: Command): void {
-  const command = program
-    .command("config")
-    .summary("print the settings in effect, and where each comes from")
+  const config = program.command("config").summary("print the settings in effect, and where each comes from");
+  const command = config
+    .command("print", { isDefault: true })
     .description(
       "Prints what a server started here with the same flags would run with, and where each value comes from.",
     );
-  withHttpFlags(withWorkerFlags(command)).option("--json", "print one JSON document").action(runConfig);
+  withDataFlags(withHttpFlags(withWorkerFlags(command))).action(runConfig);
 }
 
-async function runConfig(options: ServerOptions & { json?: boolean }): Promise<void> {
+async function runConfig(options: ServerOptions & DataFlags): Promise<void> {
   const env = readEnv(process.env);
   const file = await loadConfig(process.cwd(), options.config);
   const settings = resolveSettings(options, env, file);
@@ -45,7 +45,8 @@ async function runConfig(options: ServerOptions & { json?: boolean }): Promise<v
     url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
   };
   const path = file === null ? null : relative(process.cwd(), file.path);
-  if (options.json) return printJson({ configFile: path, settings: shown });
+  const lines = Object.entries(shown).map(([setting, { value, source }]) => ({ setting, value, source }));
+  if (printData(options, { configFile: path, settings: shown }, lines)) return;
   print(`configuration file: ${path ?? "none"}\n`);
   const rows = Object.entries(shown).map(([name, { value, source }]) => [name, textOf(value), source] as const);
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));

@@ -8,7 +8,7 @@ import type { NewJobBody } from "../../http/contracts/jobs.ts";
 import { refuseRoundedIntegers } from "../../job/storable.ts";
 import { durationMs } from "../../shared/duration.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printJson } from "../output.ts";
+import { note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { describeEnd, waitForJob } from "../wait.ts";
 import { readApi, withClientFlags } from "./options.ts";
@@ -26,6 +26,7 @@ interface EnqueueFlags {
   timeout?: string;
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 export function addEnqueue(program: Command): void {
@@ -68,15 +69,15 @@ async function runEnqueue(kind: string, payload: string | undefined, flags: Enqu
   const api = readApi(flags);
   const body = await toBody(kind, payload, flags);
   const { id, created, conflict } = await api.enqueue(body);
-  if (!flags.json) print(id);
+  if (!flags.json && !flags.ndjson) print(id);
   if (!created) note(whyNotCreated(flags, conflict));
   if (conflict) process.exitCode = EXIT.conflict;
   if (conflict || !flags.wait) {
-    if (flags.json) printJson({ id, created, conflict });
+    printData(flags, { id, created, conflict });
     return;
   }
   const job = await waitForJob(api, id, timeoutMs);
-  if (flags.json) printJson({ ...job, created, conflict });
+  printData(flags, { ...job, created, conflict });
   note(describeEnd(job));
   if (job.state !== "done") process.exitCode = EXIT.jobFailed;
 }

@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import { saveFile } from "../../inbox/save-file.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printJson } from "../output.ts";
+import { note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { showProgress } from "../progress.ts";
 import { readInboxApi, withClientFlags } from "./options.ts";
@@ -13,6 +13,7 @@ interface FetchFlags {
   ack?: boolean;
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 export function addInboxFetch(inbox: Command): void {
@@ -28,7 +29,7 @@ export function addInboxFetch(inbox: Command): void {
 }
 
 async function runFetch(recipient: string, id: string, flags: FetchFlags): Promise<void> {
-  if (flags.stdout && (flags.ack || flags.json || flags.into !== undefined)) {
+  if (flags.stdout && (flags.ack || flags.json || flags.ndjson || flags.into !== undefined)) {
     throw new Problem("--stdout goes with none of --ack, --json and --into.", "Leave them out.", EXIT.usage);
   }
   const api = readInboxApi(flags);
@@ -45,7 +46,7 @@ async function runFetch(recipient: string, id: string, flags: FetchFlags): Promi
     progress.update(done),
   ).finally(() => progress.end());
   const answer = flags.ack ? await api.ack(recipient, id) : undefined;
-  if (flags.json) return printJson({ id, ...saved, ...answer });
+  if (printData(flags, { id, ...saved, ...answer })) return;
   print(saved.path);
   if (saved.wasThere) note("It was there already, whole.");
 }

@@ -11,6 +11,7 @@ interface PullFlags {
   once?: boolean;
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
   verbose?: boolean;
 }
 
@@ -40,7 +41,7 @@ async function runPull(recipient: string, flags: PullFlags): Promise<void> {
     once: flags.once === true,
     signal: stopping.signal,
     onPulled(parcel, path, wasThere) {
-      if (flags.json) print(JSON.stringify({ ...parcel, path, wasThere }));
+      if (flags.json || flags.ndjson) print(JSON.stringify({ ...parcel, path, wasThere }));
       else print(path);
     },
     onFailed(error, parcel) {

@@ -5,7 +5,7 @@ import { stat } from "node:fs/promises";
 import { basename } from "node:path";
 import type { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printJson } from "../output.ts";
+import { note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { type Progress, showProgress } from "../progress.ts";
 import { readInboxApi, withClientFlags } from "./options.ts";
@@ -18,6 +18,7 @@ interface PutFlags {
   meta?: string;
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 export function addInboxPut(inbox: Command): void {
@@ -66,7 +67,7 @@ async function runPut(recipient: string, paths: string[], flags: PutFlags): Prom
           `multipart/form-data; boundary=${sending.boundary}`,
         );
   const { parcels } = await put.finally(() => progress.end());
-  if (flags.json) return printJson({ parcels });
+  if (printData(flags, { parcels }, parcels)) return;
   for (const { id, created, conflict } of parcels) {
     print(id);
     if (conflict) note("The key already stands for other content: the first one stays, yours was not taken.");

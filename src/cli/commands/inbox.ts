@@ -1,7 +1,7 @@
 // holdfast inbox: hand files to a recipient, look at its inbox, and be a recipient.
 import type { Command } from "commander";
 import type { InboxView, ParcelView } from "../../http/contracts/inbox.ts";
-import { note, print, printJson, table } from "../output.ts";
+import { note, print, printData, table } from "../output.ts";
 import { addInboxFetch } from "./inbox-fetch.ts";
 import { addInboxPull } from "./inbox-pull.ts";
 import { addInboxPut } from "./inbox-put.ts";
@@ -10,6 +10,7 @@ import { readInboxApi, withClientFlags } from "./options.ts";
 interface ClientFlags {
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 interface ListFlags extends ClientFlags {
@@ -64,7 +65,7 @@ const parcelRow = (parcel: ParcelView): string[] => [
 async function runList(recipient: string, flags: ListFlags): Promise<void> {
   const { state, order, limit, cursor } = flags;
   const page = await readInboxApi(flags).list(recipient, { state, order, limit, cursor });
-  if (flags.json) return printJson(page);
+  if (printData(flags, page, page.parcels)) return;
   if (page.parcels.length === 0) return note("There are no such parcels.");
   print(table(PARCEL_COLUMNS, page.parcels.map(parcelRow)));
   if (page.next !== null) note(`There are more: --cursor ${page.next}`);
@@ -76,10 +77,10 @@ async function runAck(recipient: string, ids: string[], flags: ClientFlags): Pro
   for (const id of ids) {
     const answer = await api.ack(recipient, id);
     answers.push({ id, ...answer });
-    if (!flags.json)
+    if (!flags.json && !flags.ndjson)
       print(`${id} is acked${answer.again ? ", as before" : ""}${answer.gone ? "; its time was over" : ""}.`);
   }
-  if (flags.json) printJson(answers);
+  printData(flags, answers, answers);
 }
 
 const INBOX_COLUMNS = [
@@ -108,7 +109,7 @@ const inboxRow = (inbox: InboxView): string[] => [
 
 async function runStats(recipient: string | undefined, flags: ClientFlags): Promise<void> {
   const page = await readInboxApi(flags).stats({ recipient, limit: recipient === undefined ? "100" : undefined });
-  if (flags.json) return printJson(page);
+  if (printData(flags, page, page.inboxes)) return;
   if (page.inboxes.length === 0) return note("There are no inboxes yet.");
   print(table(INBOX_COLUMNS, page.inboxes.map(inboxRow)));
   if (page.next !== null) note("There are more; --json and GET /api/v1/inbox show them page by page.");

@@ -1,12 +1,13 @@
 // holdfast janitor: what the janitor of a running server does, did and would do.
 import type { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printJson, table } from "../output.ts";
+import { note, print, printData, table } from "../output.ts";
 import { readApi, withClientFlags } from "./options.ts";
 
 interface JanitorFlags {
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
   chore?: string;
   limit?: string;
   cursor?: string;
@@ -33,7 +34,7 @@ export function addJanitor(program: Command): void {
 async function runHistory(flags: JanitorFlags): Promise<void> {
   const { chore, limit, cursor } = flags;
   const page = await readApi(flags).choreHistory({ chore, limit, cursor });
-  if (flags.json) return printJson(page);
+  if (printData(flags, page, page.runs)) return;
   if (page.runs.length === 0) return note("The janitor had nothing to do yet.");
   const rows = page.runs.map((run) => [
     run.startedAt,
@@ -49,7 +50,7 @@ async function runHistory(flags: JanitorFlags): Promise<void> {
 
 async function runPreview(chore: string | undefined, flags: JanitorFlags): Promise<void> {
   const { previews } = await readApi(flags).previewChores({ chore });
-  if (flags.json) return printJson({ previews });
+  if (printData(flags, { previews }, previews)) return;
   const rows = previews.map((preview) => [preview.chore, `${textOf(preview.rows)}${preview.more ? " or more" : ""}`]);
   print(table(["CHORE", "WOULD REMOVE"], rows));
 }
@@ -57,7 +58,7 @@ async function runPreview(chore: string | undefined, flags: JanitorFlags): Promi
 async function runNow(chore: string | undefined, flags: JanitorFlags): Promise<void> {
   const { results } = await readApi(flags).runChores({ chore });
   if (results.some((result) => result.ran && result.error !== null)) process.exitCode = EXIT.failed;
-  if (flags.json) return printJson({ results });
+  if (printData(flags, { results }, results)) return;
   const rows = results.map((result) =>
     result.ran
       ? [

@@ -2,8 +2,8 @@
 import type { Command } from "commander";
 import type { Api } from "../api.ts";
 import { explain } from "../exit-codes.ts";
-import { jobTable, note, noteError, print, printJson } from "../output.ts";
-import { readApi, withClientFlags } from "./options.ts";
+import { isForPrograms, jobTable, note, noteError, print, printData } from "../output.ts";
+import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 import { showJob } from "../show-job.ts";
 
 interface ListFlags {
@@ -12,12 +12,6 @@ interface ListFlags {
   queue?: string;
   limit?: string;
   cursor?: string;
-}
-
-interface ClientFlags {
-  url?: string;
-  json?: boolean;
-  verbose?: boolean;
 }
 
 export function addJobs(program: Command): void {
@@ -64,22 +58,22 @@ function addAction(
       try {
         const message = await act(api, id);
         results.push({ id, ok: true, message });
-        if (!flags.json) print(message);
+        if (!isForPrograms(flags)) print(message);
       } catch (error) {
         const { message, exitCode } = explain(error);
         results.push({ id, ok: false, message });
         process.exitCode ||= exitCode;
-        if (!flags.json) noteError(error, flags.verbose === true);
+        if (!isForPrograms(flags)) noteError(error, flags.verbose === true);
       }
     }
-    if (flags.json) printJson(results);
+    printData(flags, results, results);
   });
 }
 
 async function runList(flags: ListFlags & ClientFlags): Promise<void> {
   const { state, kind, queue, limit, cursor } = flags;
   const page = await readApi(flags).list({ state, kind, queue, limit, cursor });
-  if (flags.json) return printJson(page);
+  if (printData(flags, page, page.jobs)) return;
   if (page.jobs.length === 0) return note("There are no such jobs.");
   print(jobTable(page.jobs));
   if (page.next !== null) note(`There are more: --cursor ${page.next}`);
@@ -87,6 +81,5 @@ async function runList(flags: ListFlags & ClientFlags): Promise<void> {
 
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
   const job = await readApi(flags).read(id);
-  if (flags.json) printJson(job);
-  else print(showJob(job));
+  if (!printData(flags, job)) print(showJob(job));
 }

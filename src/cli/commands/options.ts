@@ -7,6 +7,7 @@ import { loadConfig } from "../config-file.ts";
 import { readEnv, toUrl } from "../env.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type Log, openLog } from "../log.ts";
+import type { DataFlags } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { resolveSettings, type ServerFlags, type Settings } from "../settings.ts";
 
@@ -41,8 +42,17 @@ export function withHttpFlags(command: Command): Command {
     .option("--port <port>", "where to listen (HOLDFAST_PORT, default 7070; 0 lets the system choose)");
 }
 
+export interface ClientFlags extends DataFlags {
+  url?: string;
+  verbose?: boolean;
+}
+
+export function withDataFlags(command: Command): Command {
+  return command.option("--json", "print one JSON document").option("--ndjson", "print one JSON object per line");
+}
+
 export function withClientFlags(command: Command): Command {
-  return withServerFlags(command.option("--json", "print one JSON document"));
+  return withServerFlags(withDataFlags(command));
 }
 
 /** For commands whose output has one form. */

@@ -1,12 +1,13 @@
 // holdfast queues: how deep they are, and pausing and resuming them, on a running server.
 import type { Command } from "commander";
 import { formatDuration } from "../../shared/duration.ts";
-import { note, print, printJson, table } from "../output.ts";
+import { note, print, printData, table } from "../output.ts";
 import { readApi, withClientFlags } from "./options.ts";
 
 interface QueueFlags {
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 export function addQueues(program: Command): void {
@@ -25,7 +26,7 @@ export function addQueues(program: Command): void {
 
 async function runList(flags: QueueFlags): Promise<void> {
   const { queues } = await readApi(flags).listQueues();
-  if (flags.json) return printJson({ queues });
+  if (printData(flags, { queues }, queues)) return;
   if (queues.length === 0) return note("There are no queues with jobs.");
   const rows = queues.map((queue) => [
     queue.queue,
@@ -38,12 +39,12 @@ async function runList(flags: QueueFlags): Promise<void> {
 
 async function runPause(queue: string, flags: QueueFlags): Promise<void> {
   const result = await readApi(flags).pauseQueue(queue);
-  if (flags.json) return printJson(result);
+  if (printData(flags, result)) return;
   print(result.changed ? `${queue} is paused.` : `${queue} was paused already.`);
 }
 
 async function runResume(queue: string, flags: QueueFlags): Promise<void> {
   const result = await readApi(flags).resumeQueue(queue);
-  if (flags.json) return printJson(result);
+  if (printData(flags, result)) return;
   print(result.changed ? `${queue} goes on.` : `${queue} was not paused.`);
 }

@@ -7,7 +7,7 @@ import type { AccessTokenView, NewTokenBody } from "../../http/contracts/tokens.
 import { isRole, ROLES } from "../../shared/roles.ts";
 import { toNewToken, toTokenView } from "../../http/token-view.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printJson, table } from "../output.ts";
+import { note, print, printData, table } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { refuseAccidentalEmbedded, type ServerFlags } from "../settings.ts";
 import { readApi, readSettings, withDatabaseFlags } from "./options.ts";
@@ -16,6 +16,7 @@ interface TokenFlags extends ServerFlags {
   config?: string;
   url?: string;
   json?: boolean;
+  ndjson?: boolean;
 }
 
 interface CreateFlags extends TokenFlags {
@@ -60,6 +61,7 @@ function withTokenFlags(command: Command): Command {
   return withDatabaseFlags(command)
     .option("--url <url>", "through this server instead of the database (its token is HOLDFAST_TOKEN)")
     .option("--json", "print one JSON document")
+    .option("--ndjson", "print one JSON object per line")
     .option("-v, --verbose", "say more about errors");
 }
 
@@ -70,7 +72,7 @@ async function runCreate(flags: CreateFlags): Promise<void> {
   }
   const body: NewTokenBody = { name: flags.name ?? userInfo().username, role, recipient, owner, expires };
   const made = await through(flags, (door) => door.create(body));
-  if (flags.json) return printJson(made);
+  if (printData(flags, made)) return;
   print(made.token);
   const scope = made.recipient ?? made.owner;
   note(`${made.role}${scope === null ? "" : ` for ${scope}`}, id ${made.id}. Keep it: it is not shown again.`);
@@ -78,7 +80,7 @@ async function runCreate(flags: CreateFlags): Promise<void> {
 
 async function runList(flags: TokenFlags): Promise<void> {
   const tokens = await through(flags, (door) => door.list());
-  if (flags.json) return printJson({ tokens });
+  if (printData(flags, { tokens }, tokens)) return;
   if (tokens.length === 0) return note("There are no tokens. `holdfast token create` makes one.");
   const rows = tokens.map((token) => [
     token.id,
@@ -95,10 +97,11 @@ async function runRevoke(ids: string[], flags: TokenFlags): Promise<void> {
   await through(flags, async (door) => {
     for (const id of ids) {
       await door.revoke(id);
-      if (!flags.json) print(`${id} is revoked.`);
+      if (!flags.json && !flags.ndjson) print(`${id} is revoked.`);
     }
   });
-  if (flags.json) printJson(ids.map((id) => ({ id, revoked: true })));
+  const revoked = ids.map((id) => ({ id, revoked: true }));
+  printData(flags, revoked, revoked);
 }
 
 async function through<T>(flags: TokenFlags, work: (door: Door) => Promise<T>): Promise<T> {

@@ -1,8 +1,8 @@
 // holdfast workers: who works on a server's database, and what each holds.
 import type { Command } from "commander";
 import { formatDuration } from "../../shared/duration.ts";
-import { note, print, printJson, table } from "../output.ts";
-import { readApi, withClientFlags } from "./options.ts";
+import { note, print, printData, table } from "../output.ts";
+import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 
 export function addWorkers(program: Command): void {
   const command = program
@@ -12,9 +12,9 @@ export function addWorkers(program: Command): void {
   withClientFlags(command).action(runWorkers);
 }
 
-async function runWorkers(flags: { url?: string; json?: boolean }): Promise<void> {
+async function runWorkers(flags: ClientFlags): Promise<void> {
   const list = await readApi(flags).listWorkers();
-  if (flags.json) return printJson(list);
+  if (printData(flags, list, list.workers)) return;
   if (list.workers.length === 0) note("There are no workers.");
   else {
     const rows = list.workers.map((worker) => [
