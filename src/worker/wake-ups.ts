@@ -65,15 +65,18 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
     if (lanes.size > 0) message.lanes = [...lanes.values()].slice(0, 50);
     if (lanes.size > 50 || ids.size > MAX_IDS) everything = true;
     if (ids.size > 0) message.ids = [...ids].slice(0, MAX_IDS);
-    if (cancelIds.size > 0) message.cancelIds = [...cancelIds].slice(0, MAX_IDS);
+    const toCancel = [...cancelIds];
+    if (toCancel.length > 0) message.cancelIds = toCancel.slice(0, MAX_IDS);
     if (everything) message.everything = true;
     lanes.clear();
     ids.clear();
-    cancelIds = new Set();
     everything = false;
     let text = JSON.stringify(message);
-    // Postgres takes no more; a cancel that does not fit comes with the next beat.
-    if (Buffer.byteLength(text) > MAX_BYTES) text = JSON.stringify({ from, everything: true } satisfies Message);
+    // Postgres takes no more. Cancels that do not fit come with the next message: a beat would bring them too, but later.
+    const isTooLong = Buffer.byteLength(text) > MAX_BYTES;
+    if (isTooLong) text = JSON.stringify({ from, everything: true } satisfies Message);
+    cancelIds = new Set(isTooLong ? toCancel : toCancel.slice(MAX_IDS));
+    if (cancelIds.size > 0) timer = setTimeout(flush, GAP_MS);
     db.notify(channel, text).catch(onTrouble);
   }
 

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import { defineBatch } from "#src/job/define-batch.js";
 import { sleep } from "#src/shared/sleep.js";
-import { uniqueName } from "../support/make.ts";
+import { aborted, uniqueName } from "../support/make.ts";
+import { soon } from "../support/soon.ts";
 import { useHoldfast } from "../support/open-test.ts";
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
@@ -43,5 +44,30 @@ describe("on the server tier", () => {
     await hf.batches.wait(id, { timeout: "20s" });
     expect(most).toBe(3);
     await Promise.all(workers.map((worker) => worker.stop()));
+  });
+
+  test("a cancel reaches hundreds of items that run in another process, all of them at once", async () => {
+    const { hf } = bench;
+    const other = await bench.another();
+    let running = 0;
+    let told = 0;
+    const kind = defineBatch<number>(uniqueName("batch"), {
+      concurrency: 350,
+      lease: "5m",
+      async run(item) {
+        running += 1;
+        await aborted(item.signal);
+        told += 1;
+        item.signal.throwIfAborted();
+      },
+    });
+    const worker = await other.work([kind], { concurrency: 350 });
+    const { id } = await hf.batches.create(kind, numbers(350));
+    await soon(() => running).toBe(350);
+    await hf.batches.cancel(id);
+    // A beat would come after a hundred seconds.
+    await soon(() => told).toBe(350);
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ counts: { cancelled: 350 } });
+    await worker.stop();
   });
 });
