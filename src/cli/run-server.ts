@@ -22,6 +22,7 @@ import { EXIT } from "./exit-codes.ts";
 import type { Log } from "./log.ts";
 import { reportJobs } from "./report-jobs.ts";
 import { embeddedFolder, type Settings } from "./settings.ts";
+import { listedSettings } from "./shown-settings.ts";
 import { type Signals, watchSignals } from "./signals.ts";
 import { version } from "../shared/version.ts";
 
@@ -102,6 +103,7 @@ async function start(
       port: settings.port.value,
       token: settings.token.value,
       allowedHosts: settings.allowedHosts.value,
+      settings: listedSettings(settings),
       isStopping: () => signals.received,
       onError: (error, incident) => log.error("A request failed", { incident, error }),
     });

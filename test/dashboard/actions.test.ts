@@ -206,7 +206,7 @@ test("⌘K finds pages, kinds and jobs; ? lists the keys, which can be switched 
   await page.keyboard.press("g");
   await page.keyboard.press("q");
   expect(page.url()).toContain("workers");
-  await page.evaluate(() => localStorage.clear());
+  await page.evaluate("localStorage.clear()");
 });
 
 test("pause holds the view and counts what happens; going on shows it", async () => {

@@ -77,10 +77,9 @@ test("a hidden page asks nothing; a page in view asks at most once a second", { 
   await page.waitForTimeout(4_000);
   expect(asked).toBeGreaterThanOrEqual(2);
   expect(asked).toBeLessThanOrEqual(5);
-  await page.evaluate(() => {
+  await page.evaluate(`
     Object.defineProperty(document, "hidden", { value: true, configurable: true });
-    document.dispatchEvent(new Event("visibilitychange"));
-  });
+    document.dispatchEvent(new Event("visibilitychange"));`);
   await page.waitForTimeout(300);
   asked = 0;
   await page.waitForTimeout(3_000);

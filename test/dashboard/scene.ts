@@ -43,7 +43,7 @@ export async function startScene(env: Record<string, string> = {}): Promise<Scen
   };
 }
 
-export const launch = async (): Promise<Browser> => (await launchChromium()) as Browser;
+export const launch = async (): Promise<Browser> => await launchChromium();
 
 export const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 320, height: 640 } } as const;
 
@@ -88,11 +88,11 @@ export async function assertAccessible(page: Page, where: string): Promise<void>
 
 /** Nothing sticks out at the side. */
 export async function assertFits(page: Page, where: string): Promise<void> {
-  const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  const over = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
   expect(over, `${where} is wider than the screen`).toBeLessThanOrEqual(0);
 }
 
 export const settled = async (page: Page): Promise<void> => {
   await page.locator("main h1").waitFor();
-  await page.waitForFunction(() => !document.querySelector("main")!.textContent!.includes("Loading …"));
+  await page.waitForFunction(`!document.querySelector("main").textContent.includes("Loading …")`);
 };

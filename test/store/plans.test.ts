@@ -10,11 +10,15 @@ import { claimIds, claimLane, claimLanes, claimSuspect, type LanePosition } from
 import { claimLight } from "#src/store/jobs/claim-light.js";
 import { markTokens } from "#src/store/jobs/mark.js";
 import { findExisting, insertJobs } from "#src/store/jobs/insert.js";
+import { countJobs, findJobs } from "#src/store/jobs/find.js";
 import { lookAhead, lookBack } from "#src/store/jobs/look.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { readAttempts, readJob } from "#src/store/jobs/read.js";
 import { retryIfDead } from "#src/store/jobs/retry.js";
 import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import { listDeadGroups, listErrors } from "#src/store/errors/list.js";
+import { listNotes } from "#src/store/notes/list.js";
+import { unservedKinds } from "#src/store/stats/unserved.js";
 import type { Store } from "#src/store/sql.js";
 import { randomToken, uuidv7 } from "#src/shared/uuid.js";
 import { Session } from "../support/explain.ts";
@@ -237,6 +241,22 @@ const VERBS: Verb[] = [
     100,
     async (store) => [await readJob(store, historyId(9)), await readAttempts(store, jobId(9))],
   ],
+  // Screens. A search looks at a window of the newest, whatever it looks for.
+  ["a page of the newest jobs", 2_000, (store) => findJobs(store, {}, null, 50)],
+  ["a page from the middle", 2_000, (store) => findJobs(store, {}, historyId(500_000), 50)],
+  ["a search that finds nothing", 100_000, (store) => findJobs(store, { kind: "nobody's" }, null, 50)],
+  ["dead jobs", 2_000, (store) => findJobs(store, { statuses: ["dead"] }, null, 50)],
+  [
+    "dead jobs of one error",
+    2_000,
+    (store) => findJobs(store, { statuses: ["dead"], kind: "one", fingerprint: "unknown" }, null, 50),
+  ],
+  ["running jobs", 10_000, (store) => findJobs(store, { statuses: ["running", "stuck"] }, null, 50)],
+  ["counting what waits in a queue", 250_000, (store) => countJobs(store, { statuses: ["ready"], queue: "default" })],
+  ["dead jobs by what killed them", 5_000, (store) => listDeadGroups(store, 100)],
+  ["errors", 1_000, (store) => listErrors(store, { kind: null, queue: null, limit: 100 })],
+  ["kinds without a worker", 10_000, (store) => unservedKinds(store, 20)],
+  ["what a job has finished", 100, (store) => listNotes(store, jobId(9))],
   ["purge of finished jobs", 5_000, (store) => purgeEarly(store, 1_000)],
   ["purge of keys", 5_000, (store) => purgeKeys(store, 1_000)],
 ];

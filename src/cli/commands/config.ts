@@ -4,10 +4,9 @@ import type { Command } from "commander";
 import { serverUrl } from "../api.ts";
 import { loadConfig } from "../config-file.ts";
 import { readEnv } from "../env.ts";
-import { maskUrl } from "../mask.ts";
 import { type DataFlags, print, printData } from "../output.ts";
-import { printable } from "../printable.ts";
 import { resolveSettings } from "../settings.ts";
+import { shownSettings, textOfSetting } from "../shown-settings.ts";
 import { withDataFlags, withHttpFlags, withWorkerFlags, type ServerOptions } from "./options.ts";
 
 export function addConfig(program: Command): void {
@@ -24,38 +23,17 @@ async function runConfig(options: ServerOptions & DataFlags): Promise<void> {
   const env = readEnv(process.env);
   const file = await loadConfig(process.cwd(), options.config);
   const settings = resolveSettings(options, env, file);
-  const { database, token, jobs, apps, inbox, queues } = settings;
   const shown = {
-    ...settings,
-    database: {
-      value: database.value === undefined ? "embedded, in data" : maskUrl(database.value),
-      source: database.source,
-    },
-    token: { value: token.value === undefined ? null : `*** (${token.value.length} characters)`, source: token.source },
-    jobs: { value: jobs.value.map((job) => job.kind), source: jobs.source },
-    apps: { value: apps.value.map((app) => app.name), source: apps.source },
-    inbox: {
-      value: Object.entries(inbox.value).map(([name, value]) => `${name} ${String(value)}`),
-      source: inbox.source,
-    },
-    queues: {
-      value: Object.entries(queues.value).map(([name, value]) => `${name} ${JSON.stringify(value)}`),
-      source: queues.source,
-    },
+    ...shownSettings(settings),
     url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
   };
   const path = file === null ? null : relative(process.cwd(), file.path);
   const lines = Object.entries(shown).map(([setting, { value, source }]) => ({ setting, value, source }));
   if (printData(options, { configFile: path, settings: shown }, lines)) return;
   print(`configuration file: ${path ?? "none"}\n`);
-  const rows = Object.entries(shown).map(([name, { value, source }]) => [name, textOf(value), source] as const);
+  const rows = Object.entries(shown).map(([name, { value, source }]) => [name, textOfSetting(value), source] as const);
   const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]!.length)));
   for (const [name, value, source] of rows) {
     print(`${name.padEnd(widths[0]!)}  ${value.padEnd(widths[1]!)}  ${source}`);
   }
-}
-
-function textOf(value: string | number | readonly string[] | null): string {
-  const text = typeof value === "object" ? (value?.join(", ") ?? "") : String(value);
-  return text === "" ? "-" : printable(text);
 }

@@ -93,7 +93,7 @@ const WAYS = {
   live: newestFirst(":schema.jobs", "true"),
   dead: newestFirst(":schema.jobs", "j.hold = 3"),
   error: newestFirst(":schema.jobs", `j.hold = 3 and j.kind = $2 and ${FINGERPRINT("j")} = $7`),
-  running: `select j.* from (select distinct u.id from :schema.leases l cross join lateral unnest(l.job_ids) as u (id)
+  running: `select j.* from (select distinct u.id from (select h.job_ids from :schema.leases h order by h.expires_at limit 10000) l cross join lateral unnest(l.job_ids) as u (id)
       where u.id < ${BEFORE} order by u.id desc limit $15) r join :schema.jobs j on j.id = r.id`,
   ids: `select j.* from unnest($13) as u (id) join :schema.jobs j on j.id = u.id where u.id < ${BEFORE}`,
   history: newestFirst(":schema.job_history", "true"),
