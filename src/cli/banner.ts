@@ -29,7 +29,7 @@ export function sayReady({ command, version, settings, kinds, server, log, write
   const tier = tierOf(settings);
   const data = dataOf(settings);
   const promise = PROMISES[tier];
-  const tries = server ? waysToEnqueue(settings, kinds, server) : [];
+  const tries = server ? waysToEnqueue(kinds, server) : [];
   if (log.format === "json") {
     log.info("Ready", {
       command,
@@ -83,8 +83,9 @@ function dataOf(settings: Settings): string {
   return settings.database.value === "memory:" ? "in memory" : maskUrl(settings.database.value ?? "");
 }
 
-function waysToEnqueue(settings: Settings, kinds: readonly string[], server: HttpServer): string[] {
-  const isSample = settings.jobs.source === "samples";
+function waysToEnqueue(kinds: readonly string[], server: HttpServer): string[] {
+  // Also where a configuration lists them: their payload is known.
+  const isSample = kinds[0] === "sample.hello";
   const kind = isSample ? "sample.hello" : (kinds[0] ?? "my.kind");
   const payload = isSample ? '{"name":"Ada"}' : "{}";
   const url = callableUrl(server);
