@@ -94,5 +94,5 @@ export async function assertFits(page: Page, where: string): Promise<void> {
 
 export const settled = async (page: Page): Promise<void> => {
   await page.locator("main h1").waitFor();
-  await page.waitForFunction(`!document.querySelector("main").textContent.includes("Loading …")`);
+  await expect.poll(() => page.locator("main").textContent(), { timeout: 8_000 }).not.toContain("Loading …");
 };
