@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { defineBatch } from "#src/job/define-batch.js";
 import { defineJob } from "#src/job/define-job.js";
 import { Fatal } from "#src/job/outcome.js";
-import { uniqueName } from "../support/make.ts";
+import { makeGate, uniqueName } from "../support/make.ts";
+import { soon } from "../support/soon.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 const numbers = (count: number): { n: number }[] => Array.from({ length: count }, (_, index) => ({ n: index + 1 }));
@@ -90,5 +91,29 @@ describe.each(TIERS)("a batch on the %s tier", (tier) => {
     const kind = defineBatch(uniqueName("batch"), { run: () => undefined });
     const { id } = await hf.batches.create(kind, []);
     expect(await hf.batches.get(id)).toMatchObject({ state: "done", total: 0, completions: 1 });
+  });
+
+  test("tells how fast it goes and how long it will take, while it goes", async () => {
+    const { hf } = bench;
+    const gate = makeGate();
+    const kind = defineBatch<number>(uniqueName("pace"), {
+      concurrency: 5,
+      run: (item) => (item.seq > 10 ? gate.opened : undefined),
+    });
+    const worker = await hf.work([kind]);
+    const { id } = await hf.batches.create(
+      kind,
+      Array.from({ length: 30 }, (_, n) => n),
+    );
+    await soon(async () => (await hf.batches.get(id))!.ended).toBe(10);
+    const { rate, etaMs } = (await hf.batches.get(id))!;
+    // Ten of thirty have ended since it was made: twice as long again, at the pace of this moment.
+    expect(rate).toBeGreaterThan(0);
+    expect(etaMs! / 1_000).toBeCloseTo(20 / rate!, 1);
+    expect(await hf.batches.pause(id)).toMatchObject({ rate: null, etaMs: null });
+    await hf.batches.resume(id);
+    gate.open();
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ state: "done", rate: null, etaMs: null });
+    await worker.stop();
   });
 });

@@ -139,6 +139,18 @@ describe.each(TIERS)("%s", (tier) => {
     expect(rows[0]!.left).toBeLessThanOrEqual(86_400);
   });
 
+  test("a session that is over lets nobody in", async () => {
+    const user = 89;
+    await scene.post("door", message(137, "/auth open sesame", user));
+    // By the database's clock: what was seen is remembered for no longer than the session lasts.
+    await bench.hf.sql.query(
+      "update :schema.telegram_sessions set until_at = :schema.clock() + interval '300 milliseconds' where user_id = 89",
+    );
+    expect(await scene.post("vault", message(138, "gold", user))).toMatchObject({ came: "accepted" });
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(await scene.post("vault", message(139, "gold", user))).toMatchObject({ came: "refused" });
+  });
+
   test("the secret that users write is stored nowhere", async () => {
     const { rows } = await bench.hf.sql.query<{ kept: string }>(
       "select string_agg(body, ' ') as kept from :schema.telegram_messages where bot = 'door'",

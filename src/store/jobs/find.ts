@@ -216,17 +216,19 @@ const windowOf = (way: Way): number => (way === "history" ? WINDOW.history : WIN
 
 /** `before`: only jobs older than this id. */
 export async function findJobs(store: Store, filter: JobFilter, before: string | null, limit: number): Promise<Page> {
-  const found: Job[] = [];
+  // By id: a job that ends between the two looks is in both, and the second is right.
+  const found = new Map<string, Job>();
   // Down to here all of them were looked at.
   let floor: string | null = null;
   for (const way of waysFor(filter)) {
     const window = windowOf(way);
     const { rows } = await store.query<JobRow>(FIND[way], valuesOf(filter, before, window, limit + 1));
-    found.push(...rows.map(toJob));
+    for (const row of rows) found.set(row.id, toJob(row));
     const end = rows.length > limit ? rows[limit - 1]!.id : await endOfWindow(store, way, before, window);
     if (end !== null && (floor === null || end > floor)) floor = end;
   }
-  const reached = found.filter(({ id }) => floor === null || id >= floor).sort((a, b) => (a.id < b.id ? 1 : -1));
+  const reached = [...found.values()].filter(({ id }) => floor === null || id >= floor);
+  reached.sort((a, b) => (a.id < b.id ? 1 : -1));
   const jobs = reached.slice(0, limit);
   return { jobs, next: reached.length > limit ? jobs.at(-1)!.id : floor };
 }
