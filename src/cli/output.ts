@@ -19,10 +19,19 @@ export interface DataFlags {
 export const isForPrograms = ({ json, ndjson }: DataFlags): boolean => json === true || ndjson === true;
 
 /** For programs: the whole as one document, or each row on a line of its own. False: it is for a person to read. */
-export function printData(flags: DataFlags, document: unknown, rows: readonly unknown[] = [document]): boolean {
+export function printData(flags: DataFlags, document: object, rows: readonly unknown[] = [document]): boolean {
   if (flags.json) printJson(document);
-  else if (flags.ndjson) for (const row of rows) print(JSON.stringify(row));
+  else if (flags.ndjson) {
+    for (const row of rows) print(JSON.stringify(row));
+    // The document would say it; lines do not.
+    noteNext(document);
+  }
   return isForPrograms(flags);
+}
+
+/** After a page: how to get the one that follows. */
+export function noteNext(page: { next?: unknown }): void {
+  if (typeof page.next === "string") note(`There are more: --cursor ${page.next}`);
 }
 
 /** A remark for people; a program reads stdout. */

@@ -192,7 +192,12 @@ test("the form is made from the schema; the same key is told; a wrong payload is
 test("⌘K finds pages, kinds and jobs; ? lists the keys, which can be switched off", async () => {
   await open("");
   await page.keyboard.press("Control+k");
+  await page.getByRole("combobox", { name: "Find or do" }).waitFor();
   await page.keyboard.type("janit");
+  await page
+    .getByRole("option", { name: /Janitor/ })
+    .first()
+    .waitFor();
   await assertAccessible(page, "the palette");
   await page.keyboard.press("Enter");
   await sees(/Recovers what died/);

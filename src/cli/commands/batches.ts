@@ -4,7 +4,7 @@ import { durationMs } from "../../shared/duration.ts";
 import type { BatchesApi } from "../batches-api.ts";
 import { confirm } from "../confirm.ts";
 import { EXIT, explain } from "../exit-codes.ts";
-import { isForPrograms, note, noteError, print, printData, table } from "../output.ts";
+import { isForPrograms, note, noteError, noteNext, print, printData, table } from "../output.ts";
 import { batchTable, showBatch } from "../show-batch.ts";
 import { endedWell, watchBatch } from "../watch-batch.ts";
 import { addBatchesCreate } from "./batches-create.ts";
@@ -131,7 +131,7 @@ async function runList(flags: ListFlags): Promise<void> {
   if (printData(flags, page, page.batches)) return;
   if (page.batches.length === 0) note("There are no such batches.");
   else print(batchTable(page.batches));
-  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+  noteNext(page);
 }
 
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
@@ -154,7 +154,7 @@ async function runItems(id: string, flags: ListFlags): Promise<void> {
     ]);
     print(table(["SEQ", "STATE", "TRY", "PAYLOAD", "ERROR"], rows));
   }
-  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+  noteNext(page);
 }
 
 async function runErrors(id: string, flags: ClientFlags): Promise<void> {

@@ -1,7 +1,7 @@
 // holdfast inbox: hand files to a recipient, look at its inbox, and be a recipient.
 import type { Command } from "commander";
 import type { InboxView, ParcelView } from "../../http/contracts/inbox.ts";
-import { note, print, printData, table } from "../output.ts";
+import { note, noteNext, print, printData, table } from "../output.ts";
 import { addInboxFetch } from "./inbox-fetch.ts";
 import { addInboxPull } from "./inbox-pull.ts";
 import { addInboxPut } from "./inbox-put.ts";
@@ -68,7 +68,7 @@ async function runList(recipient: string, flags: ListFlags): Promise<void> {
   if (printData(flags, page, page.parcels)) return;
   if (page.parcels.length === 0) return note("There are no such parcels.");
   print(table(PARCEL_COLUMNS, page.parcels.map(parcelRow)));
-  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+  noteNext(page);
 }
 
 async function runAck(recipient: string, ids: string[], flags: ClientFlags): Promise<void> {

@@ -1,7 +1,7 @@
 // holdfast janitor: what the janitor of a running server does, did and would do.
 import type { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printData, table } from "../output.ts";
+import { note, noteNext, print, printData, table } from "../output.ts";
 import { readApi, withClientFlags } from "./options.ts";
 
 interface JanitorFlags {
@@ -45,7 +45,7 @@ async function runHistory(flags: JanitorFlags): Promise<void> {
     run.error ?? "",
   ]);
   print(table(["STARTED", "CHORE", "TOOK", "ROWS", "BY", "ERROR"], rows));
-  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+  noteNext(page);
 }
 
 async function runPreview(chore: string | undefined, flags: JanitorFlags): Promise<void> {

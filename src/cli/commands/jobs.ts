@@ -2,7 +2,7 @@
 import type { Command } from "commander";
 import type { Api } from "../api.ts";
 import { explain } from "../exit-codes.ts";
-import { isForPrograms, jobTable, note, noteError, print, printData } from "../output.ts";
+import { isForPrograms, jobTable, note, noteError, noteNext, print, printData } from "../output.ts";
 import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 import { showJob } from "../show-job.ts";
 
@@ -76,7 +76,7 @@ async function runList(flags: ListFlags & ClientFlags): Promise<void> {
   if (printData(flags, page, page.jobs)) return;
   if (page.jobs.length === 0) return note("There are no such jobs.");
   print(jobTable(page.jobs));
-  if (page.next !== null) note(`There are more: --cursor ${page.next}`);
+  noteNext(page);
 }
 
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
