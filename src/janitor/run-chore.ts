@@ -47,6 +47,8 @@ const LONGEST_BACKOFF_MS = 30_000;
 /** Something is left: not at once, so that a backlog does not take the whole database. */
 const MORE_AFTER_MS = 1_000;
 const STOP_GRACE_MS = 3_000;
+/** After a batch, in times of what it took. */
+const REST = 3;
 const SLOW_MS = 300;
 const QUICK_MS = 75;
 const MAX_OUTCOMES = 20;
@@ -198,8 +200,8 @@ function makeContext({ chore, size, signal, rows, state, began }: ContextInput):
           state.more = true;
           return total;
         }
-        // Half of the database's time is for others.
-        await sleep(tookMs);
+        // Three quarters of the database's time are for others.
+        await sleep(REST * tookMs);
       }
     },
   };

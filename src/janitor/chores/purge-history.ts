@@ -21,7 +21,8 @@ import type { Duration } from "../../shared/duration.ts";
 export function makePurgeFinished(store: Store, every: Duration): Chore {
   return defineChore("purge-finished", {
     every,
-    batchSize: 2_000,
+    // A few milliseconds each: a commit of somebody else may have to wait for one.
+    batchSize: 500,
     async run(context) {
       for (const leaf of await listLeaves(store)) {
         if (leaf.place !== "attached" || leaf.pages === 0) continue;
