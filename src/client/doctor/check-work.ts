@@ -95,7 +95,7 @@ export async function checkJanitor(store: Store, chores: readonly Chore[]): Prom
 }
 
 export async function checkInboxes(inboxes: Inboxes): Promise<Finding[]> {
-  const { inboxes: some } = await inboxes.list({ limit: 500 });
+  const { inboxes: some } = await inboxes.list({ limit: 100 });
   const found = some.flatMap(({ recipient, stuck }) =>
     stuck ? [warning("inboxes", `${recipient}: ${stuck.message}`, `holdfast inbox list ${recipient}`)] : [],
   );
