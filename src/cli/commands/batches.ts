@@ -1,10 +1,11 @@
 // holdfast batches: make batches on a running server, watch them, act on them.
 import type { Command } from "commander";
+import { actOnEach } from "../act-on-each.ts";
 import { durationMs } from "../../shared/duration.ts";
 import type { BatchesApi } from "../batches-api.ts";
 import { confirm } from "../confirm.ts";
-import { EXIT, explain } from "../exit-codes.ts";
-import { isForPrograms, note, noteError, noteNext, print, printData, table } from "../output.ts";
+import { EXIT } from "../exit-codes.ts";
+import { isForPrograms, note, noteNext, print, printData, table } from "../output.ts";
 import { batchTable, showBatch } from "../show-batch.ts";
 import { endedWell, watchBatch } from "../watch-batch.ts";
 import { addBatchesCreate } from "./batches-create.ts";
@@ -106,21 +107,7 @@ function addAction(batches: Command, verb: string, description: string, act: Act
       await confirm(`${question} ${ids.length === 1 ? ids[0]! : `${ids.length} batches`}?`, flags.yes);
     }
     const api = readBatchesApi(flags);
-    const results: { id: string; ok: boolean; message: string }[] = [];
-    // One that cannot be must not keep the others from it.
-    for (const id of ids) {
-      try {
-        const message = await act(api, id);
-        results.push({ id, ok: true, message });
-        if (!isForPrograms(flags)) print(message);
-      } catch (error) {
-        const { message, exitCode } = explain(error);
-        results.push({ id, ok: false, message });
-        process.exitCode ||= exitCode;
-        if (!isForPrograms(flags)) noteError(error, flags.verbose === true);
-      }
-    }
-    printData(flags, results, results);
+    await actOnEach(ids, flags, (id) => act(api, id));
   });
 }
 

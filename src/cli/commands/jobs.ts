@@ -1,8 +1,8 @@
 // holdfast jobs: look at jobs on a running server, and act on them.
 import type { Command } from "commander";
+import { actOnEach } from "../act-on-each.ts";
 import type { Api } from "../api.ts";
-import { explain } from "../exit-codes.ts";
-import { isForPrograms, jobTable, note, noteError, noteNext, print, printData } from "../output.ts";
+import { jobTable, note, noteNext, print, printData } from "../output.ts";
 import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 import { showJob } from "../show-job.ts";
 
@@ -52,21 +52,7 @@ function addAction(
   const command = jobs.command(verb).description(description).argument("<id...>", "one id or several");
   withClientFlags(command).action(async (ids: string[], flags: ClientFlags) => {
     const api = readApi(flags);
-    const results: { id: string; ok: boolean; message: string }[] = [];
-    // One that cannot be must not keep the others from it.
-    for (const id of ids) {
-      try {
-        const message = await act(api, id);
-        results.push({ id, ok: true, message });
-        if (!isForPrograms(flags)) print(message);
-      } catch (error) {
-        const { message, exitCode } = explain(error);
-        results.push({ id, ok: false, message });
-        process.exitCode ||= exitCode;
-        if (!isForPrograms(flags)) noteError(error, flags.verbose === true);
-      }
-    }
-    printData(flags, results, results);
+    await actOnEach(ids, flags, (id) => act(api, id));
   });
 }
 
