@@ -9,6 +9,8 @@ export default defineConfig({
     maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // A second, the default, is one refresh of the dashboard.
+    expect: { poll: { timeout: 8_000 } },
     // Crash and lease tests measure time on shared machines. In continuous integration a test may be tried again; what
     // is really broken fails every time.
     retry: process.env["CI"] === "true" ? 2 : 0,

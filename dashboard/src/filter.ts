@@ -1,4 +1,5 @@
 // The filter as people write it, and as the API takes it: status:dead kind:mail.send attempts:>=2 age:>5m payload.user.id:42
+import { JOB_STATUSES } from "#src/job/states.js";
 export interface Token {
   name: string;
   value: string;
@@ -16,17 +17,7 @@ export const NAMES = [
   "age",
   "payload.",
 ] as const;
-export const STATUSES = [
-  "scheduled",
-  "ready",
-  "running",
-  "retrying",
-  "stuck",
-  "paused",
-  "done",
-  "dead",
-  "cancelled",
-] as const;
+export { JOB_STATUSES as STATUSES };
 
 const WORD = /(?:([\w.-]+):)?(?:"([^"]*)"|(\S+))/g;
 
