@@ -99,3 +99,23 @@ export class WaitTimeout extends HoldfastError {
 export class Closed extends HoldfastError {
   readonly code = "HOLDFAST_CLOSED";
 }
+
+/** A URL that is not called, or an answer that is not taken: trying again changes nothing. */
+export class FetchRefused extends HoldfastError {
+  readonly code = "HOLDFAST_FETCH_REFUSED";
+  readonly reason: "url" | "address" | "redirect" | "size" | "encoding";
+  constructor(reason: FetchRefused["reason"], message: string, hint: string, options?: ErrorOptions) {
+    super(message, hint, options);
+    this.reason = reason;
+  }
+}
+
+/** The other side was not reached, was too slow, or broke off. */
+export class FetchFailed extends HoldfastError {
+  readonly code = "HOLDFAST_FETCH_FAILED";
+  readonly reason: "timeout" | "name" | "connection" | "answer";
+  constructor(reason: FetchFailed["reason"], message: string, hint: string, options?: ErrorOptions) {
+    super(message, hint, options);
+    this.reason = reason;
+  }
+}

@@ -4,7 +4,7 @@ import { join, posix } from "node:path";
 import { expect, test } from "vitest";
 import { parseSource, readSources, root, type Source } from "./sources.ts";
 
-const DOORS = new Set(["holdfast", "holdfast/http", "holdfast/testing"]);
+const DOORS = new Set(["holdfast", "holdfast/guarded-fetch", "holdfast/http", "holdfast/testing"]);
 
 function foreignImports(app: string, sources: Source[], known: ReadonlySet<string>): string[] {
   return sources.flatMap((source) =>

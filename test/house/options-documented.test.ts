@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { BATCH_DEFAULTS } from "#src/job/define-batch.js";
+import { GUARDED_FETCH_DEFAULTS } from "#src/guarded-fetch/options.js";
 import { INBOX_DEFAULTS } from "#src/options/inbox.js";
 import { OPEN_DEFAULTS, WORK_DEFAULTS } from "#src/options.js";
 
@@ -20,6 +21,7 @@ test.each([
   ["docs/options.md", "`open(options)`", OPEN_DEFAULTS],
   ["docs/options.md", "`hf.work(kinds, options)`", WORK_DEFAULTS],
   ["docs/inbox.md", "Limits", INBOX_DEFAULTS],
+  ["docs/guarded-fetch.md", "", GUARDED_FETCH_DEFAULTS],
   ["docs/options.md", "`defineBatch(kind, options)`", asWritten(BATCH_DEFAULTS)],
 ])("%s: %s", (page, title, defaults) => {
   for (const [name, value] of Object.entries(defaults)) {

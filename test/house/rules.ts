@@ -6,7 +6,7 @@ import { type Import, lineOf, type Source, visit } from "./sources.ts";
 /** From the bottom up. An import goes down, or stays in its room; rooms on one level do not import each other. */
 const LEVELS = [
   ["shared"],
-  ["job", "options"],
+  ["job", "options", "guarded-fetch"],
   ["db", "metrics"],
   ["store", "migrate"],
   ["worker", "janitor", "batches", "inbox"],
