@@ -30,6 +30,7 @@ export type {
   ControlOptions,
   CreatedBatchAnswer,
   ItemListOptions,
+  RetryOptions,
 } from "./batches/batches.ts";
 export type { Change, Changes, ChangesOptions } from "./batches/changes.ts";
 export type { CreateBatchOptions } from "./batches/create-options.ts";

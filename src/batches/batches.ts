@@ -46,6 +46,11 @@ export interface ControlOptions {
   by?: string;
 }
 
+export interface RetryOptions extends ControlOptions {
+  /** Only these, by their places; others, and what is no error, are left as they are. */
+  seqs?: readonly number[];
+}
+
 export interface AckOptions extends ControlOptions {
   /** One of those of its kind, or `error`. The kind's first unless told otherwise. */
   outcome?: string;
@@ -86,10 +91,10 @@ export interface Batches {
   /** What waits is cancelled now, what runs is told, and what it still comes to is not published. */
   cancel(id: string, options?: ControlOptions): Promise<Batch>;
   /** Items that ended as errors wait again with a full budget, and the batch goes on. */
-  retryFailed(id: string, options?: ControlOptions): Promise<{ retried: number; batch: Batch }>;
+  retryFailed(id: string, options?: RetryOptions): Promise<{ retried: number; batch: Batch }>;
   /**
    * The owner's word on an item that was handed over: what it came to. The first one counts; later ones are told what
-   * it was, and `first` is false.
+   * it was, and `first` is false. What was handed over is removed with the first.
    */
   ack(id: string, seq: number, options?: AckOptions): Promise<{ outcome: string; first: boolean }>;
   /** What happened since, in an order that never changes and skips nothing; for clients that keep a copy. */

@@ -24,6 +24,7 @@ import { listBatches, readBatch } from "../store/batches/read.ts";
 import { resumeBatch } from "../store/batches/resume.ts";
 import { retryFailedStep } from "../store/batches/retry-failed.ts";
 import { ackParcels } from "../store/inbox/ack.ts";
+import { removeContent } from "../store/inbox/remove-content.ts";
 import type { Store } from "../store/sql.ts";
 import { readAck } from "./ack.ts";
 import { applyCommands, type ApplyTools } from "./apply.ts";
@@ -42,13 +43,13 @@ export interface BatchesInput {
   onBatchCancelled(event: HoldfastEvents["batch.cancelled"]): void;
   /** An owner named the outcome of an item. */
   onAcked(event: HoldfastEvents["item.ended"]): void;
-  /** How long the content of what was handed back stays after the ack. */
-  keepAckedMs: number;
   /** Calls back when something about a batch was heard of in this process. */
   onNews(listener: (batchId: string) => void): () => void;
 }
 
 const MAX_PAGE = 500;
+/** Fewer than one step retries. */
+const MOST_SEQS = 1_000;
 const EXPORT_PAGE = 1_000;
 /** The writer of what create() adds: whoever goes on with it adds under this name. */
 export const MAIN_WRITER = "create";
@@ -246,11 +247,14 @@ export function makeBatches(input: BatchesInput): Batches {
       if (before?.state !== "cancelled") input.onBatchCancelled({ batchId: id, kind: batch.kind, items });
       return batch;
     },
-    async retryFailed(id, { by } = {}) {
+    async retryFailed(id, options = {}) {
       checkId(id);
+      refuseUnknown("batches.retryFailed()", options, ["by", "seqs"]);
+      const { by, seqs } = options;
+      if (seqs !== undefined) checkSeqs(seqs);
       let retried = 0;
       for (let isAnew = true, more = true; more; isAnew = false) {
-        const step = await patiently(id, () => retryFailedStep(store, id, by ?? null, isAnew));
+        const step = await patiently(id, () => retryFailedStep(store, id, by ?? null, isAnew, seqs));
         if (!step) throw new NotFound(`There is no batch ${id}.`, "Check the id; a deleted batch is gone.");
         if (step.was === "cancelled") {
           throw new StateConflict(
@@ -273,7 +277,8 @@ export function makeBatches(input: BatchesInput): Batches {
           const item = await endHanded(tx, end);
           // Its content has done its work. A parcel that is gone already is no reason to refuse the outcome.
           if (item?.changed && item.parcelId !== null && item.owner !== null) {
-            await ackParcels(tx, item.owner, [item.parcelId], input.keepAckedMs);
+            await ackParcels(tx, item.owner, [item.parcelId], 0);
+            await removeContent(tx, item.owner, item.parcelId);
           }
           return item;
         }),
@@ -403,6 +408,16 @@ function checkId(id: unknown, what = "The batch id"): string {
 function checkSeq(seq: unknown): number {
   if (typeof seq === "number" && Number.isSafeInteger(seq) && seq >= 1) return seq;
   throw new OptionInvalid(`The item's place is ${String(seq)}.`, "Items are counted from 1.");
+}
+
+function checkSeqs(seqs: readonly number[]): void {
+  if (!Array.isArray(seqs) || seqs.length > MOST_SEQS) {
+    throw new OptionInvalid(
+      "batches.retryFailed() seqs is not a list, or too long.",
+      `Give up to ${MOST_SEQS} places.`,
+    );
+  }
+  for (const seq of seqs) checkSeq(seq);
 }
 
 function checkLimit(limit: unknown): number {

@@ -181,7 +181,6 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     onCancelled: (jobIds) => wakeUps.send({ cancelIds: jobIds }),
     onBatchCancelled: (event) => events.emit("batch.cancelled", event),
     onAcked: (event) => events.emit("item.ended", event),
-    keepAckedMs: options.inbox.keepAckedMs,
     onNews: (listener) => events.on("batch.finished", ({ batchId }) => listener(batchId)),
   });
   const itemTools = {

@@ -19,6 +19,8 @@ export interface Metrics {
   readonly contentType: string;
   /** In Prometheus' text format. */
   text(): Promise<string>;
+  /** Figures of your own, in the same format, told with the others. What cannot be read now is left out. Returns what ends that. */
+  add(source: () => Promise<string> | string): () => void;
 }
 
 const FIGURES_MS = 10_000;
@@ -42,6 +44,7 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
   /** Chores that run in every process are known here only. */
   const succeededHere = new Map<string, Date>();
   let prometheus: Prometheus | undefined;
+  const sources = new Set<() => Promise<string> | string>();
 
   /** Counted from an index, so not at every scrape. */
   let figures: { at: number; read: Promise<InboxFigures> } | undefined;
@@ -111,10 +114,25 @@ export function makeMetrics(input: MetricsInput): { metrics(): Metrics; close():
             know(kind, queue);
             if (batch) knowBatches(kind, batch.labels);
           }
-          return await text();
+          const own = await text();
+          const others = await Promise.all([...sources].map((source) => readSource(source)));
+          return [own, ...others].join("");
+        },
+        add(source) {
+          sources.add(source);
+          return () => void sources.delete(source);
         },
       };
     },
     close: () => prometheus?.close(),
   };
+}
+
+async function readSource(source: () => Promise<string> | string): Promise<string> {
+  try {
+    const text = await source();
+    return text === "" || text.endsWith("\n") ? text : `${text}\n`;
+  } catch {
+    return "";
+  }
 }

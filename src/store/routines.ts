@@ -40,6 +40,7 @@ import "./inbox/list.ts";
 import "./inbox/note-poll.ts";
 import "./inbox/purge.ts";
 import "./inbox/read.ts";
+import "./inbox/remove-content.ts";
 import "./inbox/take.ts";
 import "./stats/depths.ts";
 import "./stats/run-counts.ts";

@@ -151,6 +151,36 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     await worker.stop();
   });
 
+  test("one of those that failed is retried by its place, and the others stay as they are", async () => {
+    const { hf } = bench;
+    let isBroken = true;
+    const kind = defineBatch<number>(uniqueName("batch"), {
+      attempts: 1,
+      run() {
+        if (isBroken) throw new Error("broken");
+      },
+    });
+    const worker = await hf.work([kind]);
+    const { id } = await hf.batches.create(kind, numbers(4));
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ counts: { error: 4 } });
+    isBroken = false;
+    // One that does not exist, and one that is asked for twice, change nothing.
+    expect(await hf.batches.retryFailed(id, { seqs: [3, 3, 99] })).toMatchObject({ retried: 1 });
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({
+      state: "done",
+      counts: { done: 1, error: 3 },
+    });
+    expect((await hf.batches.item(id, 3))!.state).toBe("done");
+    expect(await hf.batches.retryFailed(id, { seqs: [3] })).toMatchObject({ retried: 0, batch: { state: "done" } });
+    expect(await hf.batches.retryFailed(id, { seqs: [] })).toMatchObject({ retried: 0, batch: { state: "done" } });
+    await expect(hf.batches.retryFailed(id, { seqs: [0] })).rejects.toThrow("place is 0");
+    // Nothing was retried, so nothing was done once more.
+    expect((await hf.batches.get(id))!.completions).toBe(2);
+    expect(await hf.batches.retryFailed(id)).toMatchObject({ retried: 3 });
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ counts: { done: 4, error: 0 } });
+    await worker.stop();
+  });
+
   test("a deleted batch is gone, also when it is deleted twice; one that goes on is not", async () => {
     const { hf } = bench;
     const kind = defineBatch<number>(uniqueName("batch"), { run: () => undefined });

@@ -1,6 +1,6 @@
 // An item whose result goes to the owner of its batch: handed over, acked, expired.
 import { describe, expect, test } from "vitest";
-import { OptionInvalid, StateConflict } from "#src/errors.js";
+import { NotFound, OptionInvalid, StateConflict } from "#src/errors.js";
 import { type AnyBatchKind, defineBatch, type HandBackOptions } from "#src/job/define-batch.js";
 import { aborted, makeGate, uniqueName } from "../support/make.ts";
 import { soon } from "../support/soon.ts";
@@ -48,8 +48,16 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     expect(await hf.batches.ack(id, 3)).toEqual({ outcome: "saved", first: true });
     const batch = (await hf.batches.get(id))!;
     expect(batch).toMatchObject({ state: "done", ended: 3, warnings: 1, completions: 1 });
-    // The parcels are acked with them.
-    expect((await hf.inbox(owner).list({ state: "acked" })).parcels).toHaveLength(3);
+    // The parcels are acked with them, and their content is gone: the owner alone has it.
+    const { parcels: acked } = await hf.inbox(owner).list({ state: "acked" });
+    expect(acked).toHaveLength(3);
+    expect(acked.every(({ removedAt }) => removedAt !== null)).toBe(true);
+    await expect(hf.inbox(owner).open(parcels[0]!.id)).rejects.toThrow(NotFound);
+    const { rows } = await hf.sql.query<{ left: string }>(
+      "select count(*) as left from :schema.parcel_chunks c join :schema.parcels p on p.id = c.parcel_id where p.recipient = $1",
+      [owner],
+    );
+    expect(Number(rows[0]!.left)).toBe(0);
     await expect(hf.batches.ack(id, 1, { outcome: "nonsense" })).rejects.toThrow(OptionInvalid);
     await worker.stop();
   });

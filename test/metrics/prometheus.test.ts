@@ -98,6 +98,20 @@ describe.each(TIERS)("metrics (%s)", (tier) => {
     expect(value(await metrics.text(), "holdfast_leases")).toBe(0);
   });
 
+  test("figures of one's own are told with the others; what fails is left out; what was taken back is not told", async () => {
+    const { hf } = bench;
+    const stops = [
+      hf.metrics.add(() => "guests_total 3"),
+      hf.metrics.add(() => Promise.reject(new Error("not now"))),
+      hf.metrics.add(() => "after_it 1\n"),
+    ];
+    const text = await hf.metrics.text();
+    expect(text).toMatch(/\nguests_total 3\nafter_it 1\n$/);
+    expect(text).toContain("holdfast_info");
+    for (const stop of stops) stop();
+    expect(await hf.metrics.text()).not.toContain("guests_total");
+  });
+
   test("promtool finds nothing wrong with the text", async ({ skip }) => {
     try {
       execFileSync("promtool", ["--version"], { stdio: "ignore" });

@@ -7,7 +7,7 @@ const STEP = 5_000;
 
 const RETRY_FAILED = routine({
   name: "retry_failed",
-  takes: ["uuid", "text", "boolean"],
+  takes: ["uuid", "text", "boolean", "bigint[]"],
   gives: `was text, changed boolean, running uuid[], ${ADVANCED}, retried bigint, more boolean`,
   settings: ["lock_timeout = '2s'"],
   declares: ["v_b record", "v_l record", "v_seqs bigint[]", "v_count bigint", "v_more boolean"],
@@ -17,17 +17,20 @@ select b.* into v_b from :schema.batches b where b.id = $1 and b.deleted_at is n
 if not found then return; end if;
 select l.* into v_l from ${NEWEST("$1")} l;
 if v_b.state = 'cancelled' or v_b.purged_at is not null or (not $3 and v_b.retry_n is null)
-  or ($3 and coalesce((v_l.ended ->> 'error')::bigint, 0) = 0) then
+  or ($3 and coalesce((v_l.ended ->> 'error')::bigint, 0) = 0)
+  or ($4 is not null and not exists (select 1 from :schema.batch_outcomes e
+    where e.batch_id = $1 and e.outcome = 'error' and e.seq = any($4))) then
   return query select v_b.state::text, false, null::uuid[], null::bigint, 0, false, v_b.state::text, v_b.kind::text,
     v_b.rank::smallint, v_b.owner::text, null::text, 0::bigint, false;
   return;
 end if;
--- Asked for anew: from the beginning, up to now.
-if $3 then v_b.retry_n := v_l.n; v_b.retry_seq := 0; end if;
+-- Asked for anew, or for some by name: from the beginning, up to now.
+if $3 or $4 is not null then v_b.retry_n := v_l.n; v_b.retry_seq := 0; end if;
 with gone as (
   delete from :schema.batch_outcomes o where o.batch_id = $1 and o.outcome = 'error' and o.seq = any(array(
     select e.seq from :schema.batch_outcomes e
     where e.batch_id = $1 and e.outcome = 'error' and e.seq > v_b.retry_seq and e.n <= v_b.retry_n
+      and ($4 is null or e.seq = any($4))
     order by e.seq limit ${STEP}))
   returning o.seq, o.fingerprint
 ),
@@ -43,9 +46,11 @@ fewer as (
   ) g where e.batch_id = $1 and e.fingerprint = g.fingerprint
 )
 select array_agg(seq order by seq), count(*), coalesce(max(seq), v_b.retry_seq) from gone into v_seqs, v_count, v_b.retry_seq;
-v_more := v_count = ${STEP};
+v_more := v_count = ${STEP} and $4 is null;
 delete from :schema.batch_errors e where e.batch_id = $1 and e.count <= 0;
-update :schema.batches b set retry_n = case when v_more then v_b.retry_n end, retry_seq = v_b.retry_seq,
+-- What was asked for by name fits into one step, and leaves a longer retry that is under way where it is.
+update :schema.batches b set retry_n = case when $4 is not null then b.retry_n when v_more then v_b.retry_n end,
+  retry_seq = case when $4 is not null then b.retry_seq else v_b.retry_seq end,
   state = case when b.state = 'done' then 'running' else b.state end,
   finished_at = null, purge_at = null
 where b.id = $1;`,
@@ -72,9 +77,10 @@ export async function retryFailedStep(
   id: string,
   by: string | null,
   anew: boolean,
+  seqs?: readonly number[],
 ): Promise<RetriedStep | undefined> {
   type Row = Advanced & { was: BatchState; changed: boolean; retried: string; more: boolean; running: null };
-  const { rows } = await store.query<Row>(RETRY_FAILED, [id, by, anew]);
+  const { rows } = await store.query<Row>(RETRY_FAILED, [id, by, anew, seqs ?? null]);
   if (!rows[0]) return undefined;
   const { was, retried, more, running: _, changed: __, ...advanced } = rows[0];
   return { was, retried: Number(retried), more, advanced: advanced.n === null ? undefined : advanced };
