@@ -8,12 +8,14 @@ import type { App, AppStart } from "./define-app.ts";
 
 /**
  * Brings the apps' tables up to date, adds their chores, and returns their kinds, for `hf.work()` and `makeHandler()`.
- * `others`: kinds that are there besides; no app may have one of the same name.
+ * `others`: kinds that are there besides; no app may have one of the same name. `replaceChores`: this is not the first
+ * time, and chores that are there are to be run as they are written now.
  */
 export async function prepareApps(
   hf: Holdfast,
   apps: readonly App[],
   others: readonly AnyJobKind[] = [],
+  { replaceChores = false }: { replaceChores?: boolean } = {},
 ): Promise<AnyJobKind[]> {
   const twice = apps.find((app, index) => apps.findIndex(({ name }) => name === app.name) !== index);
   if (twice) throw new OptionInvalid(`There are two apps named "${twice.name}".`, "List each app once.");
@@ -32,7 +34,11 @@ export async function prepareApps(
       owners.set(kind.kind, `the app "${app.name}"`);
       kinds.push(kind);
     }
-    for (const chore of typeof app.chores === "function" ? app.chores(hf) : (app.chores ?? [])) hf.janitor.add(chore);
+    for (const chore of typeof app.chores === "function" ? app.chores(hf) : (app.chores ?? [])) {
+      const isThere = replaceChores && hf.janitor.chores.some(({ name }) => name === chore.name);
+      if (isThere) hf.janitor.replace(chore);
+      else hf.janitor.add(chore);
+    }
   }
   return kinds;
 }

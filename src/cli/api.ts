@@ -3,7 +3,6 @@ import type { OutputOf } from "../http/contract.ts";
 import type { CONTRACTS } from "../http/contracts.ts";
 import type { NewJobBody } from "../http/contracts/jobs.ts";
 import type { NewTokenBody } from "../http/contracts/tokens.ts";
-import type { Env } from "./env.ts";
 import { ANSWER_WITHIN_MS, makeRequests, type Query, withQuery } from "./requests.ts";
 
 type Output<Name extends keyof typeof CONTRACTS> = OutputOf<(typeof CONTRACTS)[Name]>;
@@ -22,6 +21,8 @@ export interface Api {
   resumeQueue(queue: string): Promise<Output<"resumeQueue">>;
   readStats(query: Query): Promise<Output<"readStats">>;
   listWorkers(): Promise<Output<"listWorkers">>;
+  drainWorker(id: string): Promise<Output<"drainWorker">>;
+  resumeWorker(id: string): Promise<Output<"resumeWorker">>;
   choreHistory(query: Query): Promise<Output<"choreHistory">>;
   previewChores(query: Query): Promise<Output<"previewChores">>;
   runChores(query: Query): Promise<Output<"runChores">>;
@@ -29,13 +30,6 @@ export interface Api {
   createToken(body: NewTokenBody): Promise<Output<"createToken">>;
   listTokens(): Promise<Output<"listTokens">>;
   revokeToken(id: string): Promise<Output<"revokeToken">>;
-}
-
-/** --url, HOLDFAST_URL, or the address that `holdfast dev` has in the same environment. */
-export function serverUrl(flag: string | undefined, env: Env): string {
-  if (flag !== undefined) return flag;
-  if (env.url) return env.url.value;
-  return `http://127.0.0.1:${env.port?.value ?? 7070}`;
 }
 
 export function makeApi(url: string, token: string | undefined): Api {
@@ -64,6 +58,8 @@ export function makeApi(url: string, token: string | undefined): Api {
     resumeQueue: (queue) => post(to("queues", queue, "/resume")),
     readStats: (query) => get("/stats", query),
     listWorkers: () => get("/workers"),
+    drainWorker: (id) => post(to("workers", id, "/drain")),
+    resumeWorker: (id) => post(to("workers", id, "/resume")),
     choreHistory: (query) => get("/janitor/history", query),
     previewChores: (query) => get("/janitor/preview", query),
     runChores: (query) => post("/janitor/run", undefined, query),

@@ -3,10 +3,10 @@ import type { Command } from "commander";
 import type { AppCommand } from "../apps/define-app.ts";
 import { prepareApps } from "../apps/start-apps.ts";
 import type { Holdfast } from "../client/client.ts";
-import { serverUrl } from "./api.ts";
 import { type LoadedConfig, loadConfig } from "./config-file.ts";
-import { readEnv } from "./env.ts";
+import { type Env, readEnv } from "./env.ts";
 import { EXIT } from "./exit-codes.ts";
+import { explainLocked, findServer } from "./find-server.ts";
 import { note, print } from "./output.ts";
 import { Problem } from "./problem.ts";
 import { refuseAccidentalEmbedded, resolveSettings, type Settings } from "./settings.ts";
@@ -56,8 +56,8 @@ function add(parent: Command, name: string, given: AppCommand, { app, file }: Or
     const env = readEnv(process.env);
     try {
       const code: unknown = await run({
-        open: () => (opened ??= openHere(file)),
-        server: { url: serverUrl(undefined, env), token: env.token?.value },
+        open: () => (opened ??= openHere(file, name)),
+        server: { url: await serverOf(env), token: env.token?.value },
         args: command.args,
         options: command.opts(),
         print,
@@ -71,13 +71,21 @@ function add(parent: Command, name: string, given: AppCommand, { app, file }: Or
   });
 }
 
-async function openHere(file: LoadedConfig | null): Promise<Holdfast> {
+/** The command may do without one: that none is found is told when it calls. */
+async function serverOf(env: Env): Promise<string> {
+  const found = await findServer({ url: undefined, env, cwd: process.cwd() }).catch(() => null);
+  return found?.value ?? "http://127.0.0.1:7070";
+}
+
+async function openHere(file: LoadedConfig | null, command: string): Promise<Holdfast> {
   const env = readEnv(process.env);
   const settings: Settings = resolveSettings({}, env, file);
   refuseAccidentalEmbedded(settings, env.isProduction);
   const { open } = await import("../open.ts");
   const { database, data, schema, apps } = settings;
-  const hf = await open({ database: database.value, data: data.value, schema: schema.value });
+  const hf = await open({ database: database.value, data: data.value, schema: schema.value }).catch(
+    explainLocked(`The command "${command}"`, "Stop that process first, or give both a PostgreSQL server to share."),
+  );
   try {
     await prepareApps(hf, apps.value);
     return hf;

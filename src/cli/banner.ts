@@ -29,7 +29,8 @@ export function sayReady({ command, version, settings, kinds, server, log, write
   const tier = tierOf(settings);
   const data = dataOf(settings);
   const promise = PROMISES[tier];
-  const tries = server ? waysToEnqueue(kinds, server) : [];
+  const isHealthOnly = command === "worker";
+  const tries = server && !isHealthOnly ? waysToEnqueue(kinds, server) : [];
   if (log.format === "json") {
     log.info("Ready", {
       command,
@@ -47,9 +48,11 @@ export function sayReady({ command, version, settings, kinds, server, log, write
   }
   if (!log.shows("info")) return;
   const samples = settings.jobs.source === "samples" ? "  (samples: there is no holdfast.config.ts here)" : "";
-  const access = server?.isAnonymous
-    ? "open to this machine only"
-    : `with ${settings.token.value === undefined ? "a token; `holdfast token list` says which" : "the token in HOLDFAST_TOKEN"}`;
+  const access = isHealthOnly
+    ? "health checks only"
+    : server?.isAnonymous
+      ? "open to this machine only"
+      : `with ${settings.token.value === undefined ? "a token; `holdfast token list` says which" : "the token in HOLDFAST_TOKEN"}`;
   const lines = [
     "",
     `  Holdfast ${version}, ${command}`,
@@ -57,7 +60,7 @@ export function sayReady({ command, version, settings, kinds, server, log, write
     `  Data      ${printable(data)}  (${tier === "server" ? `schema ${settings.schema.value}` : "embedded PostgreSQL"})`,
     `  Promise   ${promise}`,
     ...settings.apps.value.map(({ name, page }, index) => {
-      const where = page && server ? `  ${callableUrl(server)}/apps/${name}/` : "";
+      const where = page && server && !isHealthOnly ? `  ${callableUrl(server)}/apps/${name}/` : "";
       return `  ${index === 0 ? "Apps" : "    "}      ${name}${where}`;
     }),
     `  Kinds     ${kinds.join(", ")}${samples}`,

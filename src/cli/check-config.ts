@@ -13,6 +13,7 @@ const KINDS_OF_VALUE: Partial<Record<keyof HoldfastConfig, { type: "string" | "n
   data: { type: "string", fix: 'Give a folder: data: "./.holdfast".' },
   schema: { type: "string", fix: 'Give a text: schema: "holdfast".' },
   host: { type: "string", fix: 'Give a text: host: "127.0.0.1".' },
+  environment: { type: "string", fix: 'Give a short name: environment: "production".' },
   port: { type: "number", fix: "Give a number: port: 7070." },
 };
 

@@ -17,15 +17,35 @@ export interface LoadedConfig {
   config: HoldfastConfig;
 }
 
-/** `asked`: the file named by --config; otherwise the folder is searched, and none is fine. */
+export interface ConfigLoader {
+  /** None is fine, unless one was asked for. Loaded again, all of it is read anew. */
+  load(): Promise<LoadedConfig | null>;
+  /** What the last load read, or looked for: whoever waits for changes watches these. Packages are not among them. */
+  files(): readonly string[];
+}
+
+/** `asked`: the file named by --config; otherwise the folder is searched. */
+export function makeConfigLoader(folder: string, asked?: string): ConfigLoader {
+  const read = new Set<string>();
+  return {
+    async load() {
+      const path = asked === undefined ? await findConfig(folder) : resolve(folder, asked);
+      if (path === null) return null;
+      const name = asked ?? basename(path);
+      if (!(await exists(path))) {
+        throw new Problem(`The configuration file ${name} is not there.`, "Check the path after --config.", EXIT.usage);
+      }
+      return { name, path, config: checkConfig(name, await evaluate(name, path, read)) };
+    },
+    files: () => [
+      ...(asked === undefined ? CONFIG_NAMES.map((name) => join(folder, name)) : [resolve(folder, asked)]),
+      ...read,
+    ],
+  };
+}
+
 export async function loadConfig(folder: string, asked?: string): Promise<LoadedConfig | null> {
-  const path = asked === undefined ? await findConfig(folder) : resolve(folder, asked);
-  if (path === null) return null;
-  const name = asked ?? basename(path);
-  if (!(await exists(path))) {
-    throw new Problem(`The configuration file ${name} is not there.`, "Check the path after --config.", EXIT.usage);
-  }
-  return { name, path, config: checkConfig(name, await evaluate(name, path)) };
+  return await makeConfigLoader(folder, asked).load();
 }
 
 async function findConfig(folder: string): Promise<string | null> {
@@ -38,13 +58,19 @@ async function findConfig(folder: string): Promise<string | null> {
   return found[0] === undefined ? null : join(folder, found[0]);
 }
 
-async function evaluate(name: string, path: string): Promise<unknown> {
+async function evaluate(name: string, path: string, read: Set<string>): Promise<unknown> {
   try {
     if (path.endsWith(".json")) return JSON.parse(await readFile(path, "utf8")) as unknown;
     const { createJiti } = await import("jiti");
     const doors = ownDoors();
     const jiti = createJiti(path, { alias: doors, nativeModules: Object.values(doors), fsCache: false });
-    const exported = await jiti.import<{ default?: unknown }>(path);
+    for (const file of read) delete jiti.cache[file];
+    const before = new Set(Object.keys(jiti.cache));
+    read.clear();
+    const exported = await jiti.import<{ default?: unknown }>(path).finally(() => {
+      const isOurs = (file: string): boolean => !before.has(file) && !/[\\/]node_modules[\\/]/.test(file);
+      for (const file of Object.keys(jiti.cache)) if (isOurs(file)) read.add(file);
+    });
     // jiti answers for a default export that is not there with the module itself.
     const given = Object.keys(exported).includes("default") ? exported.default : undefined;
     return typeof given === "function" ? ((await given()) as unknown) : given;
@@ -74,7 +100,7 @@ function ownDoors(): Record<string, string> {
 function whereOf(error: unknown, path: string): string {
   const stack = error instanceof Error ? (error.stack ?? "") : "";
   const line = stack.split("\n").find((text) => text.includes(path));
-  return line ? `It fails ${line.trim()}.` : "Correct the file and start again.";
+  return line ? `It fails ${line.trim()}.` : "Correct the file.";
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -19,6 +19,8 @@ export interface HoldfastConfig {
   schema?: string;
   host?: string;
   port?: number;
+  /** What people call this installation ("production"): it stands in the header of the dashboard. */
+  environment?: string;
   /** Names, besides those of this machine, under which the server may be called. */
   allowedHosts?: readonly string[];
   /** Retentions, how often they are looked after, and the lease of kinds that have none of their own; as in open(). */
@@ -46,6 +48,7 @@ export const CONFIG_KNOWN = [
   "schema",
   "host",
   "port",
+  "environment",
   "allowedHosts",
   "keepDone",
   "keepEnded",

@@ -20,6 +20,10 @@ export interface Env {
   port: Found<number> | undefined;
   token: Found<string> | undefined;
   allowedHosts: Found<string[]> | undefined;
+  /** What people call this installation. */
+  environment: Found<string> | undefined;
+  /** Where a worker answers health checks. */
+  healthPort: Found<number> | undefined;
   /** The server that client commands talk to. */
   url: Found<string> | undefined;
   /** How long finished jobs stay. */
@@ -43,6 +47,8 @@ export function readEnv(env: Readonly<Record<string, string | undefined>>): Env 
     port: read("HOLDFAST_PORT", toPort),
     token: read("HOLDFAST_TOKEN", toToken),
     allowedHosts: read("HOLDFAST_ALLOWED_HOSTS", (_, value) => value.split(",").map((name) => name.trim())),
+    environment: read("HOLDFAST_ENVIRONMENT", toEnvironment),
+    healthPort: read("HOLDFAST_HEALTH_PORT", toPort),
     url: read("HOLDFAST_URL", toUrl),
     keepDone: read("QUEUE_DONE_RETENTION", (name, value) => (value === "forever" ? value : toSpan(name, value, 0))),
     lease: read("QUEUE_STUCK_TIMEOUT", (name, value) => toSpan(name, value, 1_000)),
@@ -85,6 +91,12 @@ export function toPort(name: string, value: string): number {
     `${name} is ${JSON.stringify(value)}.`,
     "Give a port from 1 to 65535, or 0 to let the system choose one.",
   );
+}
+
+/** It stands in the header of every page. */
+export function toEnvironment(name: string, value: string): string {
+  if (value.length <= 40 && /^[\p{L}\p{N}][\p{L}\p{N} ._-]*$/u.test(value)) return value;
+  throw wrong(`${name} is ${JSON.stringify(value)}.`, "Give a short name, such as production or staging.");
 }
 
 function toToken(name: string, value: string): string {

@@ -22,7 +22,7 @@ export const EXIT = {
   /** The awaited job is dead or was cancelled; the awaited batch was cancelled or items of it failed. */
   jobFailed: 4,
   notFound: 5,
-  /** The job's state does not allow it, or the key stands for another payload. */
+  /** The job's state does not allow it, the key stands for another payload, or a file is in the way. */
   conflict: 6,
   /** The database, or the server a command talks to, cannot be reached. */
   unreachable: 69,

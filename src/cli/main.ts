@@ -8,6 +8,7 @@ import { addCompletion, completionsOf } from "./commands/completion.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
+import { addInit } from "./commands/init.ts";
 import { addInbox } from "./commands/inbox.ts";
 import { addJanitor } from "./commands/janitor.ts";
 import { addJobs } from "./commands/jobs.ts";
@@ -23,6 +24,7 @@ import { noteError, print } from "./output.ts";
 import { version } from "../shared/version.ts";
 
 const COMMANDS = [
+  addInit,
   addDev,
   addStart,
   addWorker,
@@ -43,6 +45,7 @@ const COMMANDS = [
 
 const EXAMPLES = `
 Examples:
+  holdfast init my-jobs                                   a project with one job and its test
   holdfast dev                                            try it, with nothing to set up
   holdfast enqueue sample.hello '{"name":"Ada"}' --wait   hand it a job, from another terminal
   holdfast jobs list --state dead                         what needs a person
@@ -89,3 +92,5 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 process.stderr.on("error", () => {});
 
 await main(process.argv.slice(2));
+// What a configuration file left open (a pool, a timer) must not keep a command from ending.
+process.stdout.write("", () => process.stderr.write("", () => process.exit()));

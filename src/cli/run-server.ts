@@ -5,13 +5,12 @@
 // An error that nobody caught ends the process: its jobs are left as after a crash, so that they run again at once and
 // one that keeps killing its process is found out.
 import { existsSync } from "node:fs";
-import { hostname } from "node:os";
+import { realpath } from "node:fs/promises";
 import { prepareApps, startApps } from "../apps/start-apps.ts";
-import type { Holdfast } from "../client/client.ts";
+import { announceAddress } from "../db/folder-lock.ts";
 import { addressOf, checkPlace, refuseOpenDoor } from "../http/address.ts";
 import { PortUnavailable } from "../http/port-unavailable.ts";
-import { type HttpServer, serve } from "../http/serve.ts";
-import type { AnyJobKind } from "../job/define-job.ts";
+import { serve } from "../http/serve.ts";
 import { open } from "../open.ts";
 import type { Duration } from "../shared/duration.ts";
 import { sleep } from "../shared/sleep.ts";
@@ -20,33 +19,29 @@ import { callableUrl, sayReady } from "./banner.ts";
 import { calmTrouble } from "./calm-trouble.ts";
 import { EXIT } from "./exit-codes.ts";
 import type { Log } from "./log.ts";
+import { type ReloadInput, reloadOnChange } from "./reload.ts";
 import { reportJobs } from "./report-jobs.ts";
 import { embeddedFolder, type Settings } from "./settings.ts";
 import { listedSettings } from "./shown-settings.ts";
 import { type Signals, watchSignals } from "./signals.ts";
+import { type Running, startWorker, takeOver } from "./take-over.ts";
 import { version } from "../shared/version.ts";
 
 export interface RunServerInput {
   command: "dev" | "start" | "worker";
   settings: Settings;
   log: Log;
-}
-
-interface Running {
-  hf?: Holdfast;
-  kinds?: string[];
-  stopApps?: () => Promise<void>;
-  server?: HttpServer;
-  worker?: Worker;
+  /** The configuration file as it is now, and what to watch for changes; none: it is read once. */
+  reload?: Pick<ReloadInput, "loader" | "read"> | undefined;
 }
 
 const ABANDON_WITHIN_MS = 2_000;
 
 /** Resolves with the exit code after a clean stop. */
-export async function runServer({ command, settings, log }: RunServerInput): Promise<number> {
+export async function runServer({ command, settings, log, reload }: RunServerInput): Promise<number> {
   // What a second process on the same folder is told.
   process.title = `holdfast ${command}`;
-  const running: Running = {};
+  const running: Running = { workers: [] };
   const signals = watchSignals((signal) => log.warn(`${signal} again: ending now.`));
   endOnUncaught(running, log);
   try {
@@ -59,8 +54,12 @@ export async function runServer({ command, settings, log }: RunServerInput): Pro
     const { kinds = [], server } = running;
     sayReady({ command, version: version(), settings, kinds, server, log, write: toStderr });
   }
+  const reloading =
+    reload &&
+    reloadOnChange({ ...reload, settings, apply: (next) => takeOver({ command, settings: next, log }, running), log });
   const signal = await signals.first;
-  sayWaiting(signal, settings.grace.value, running.worker, log);
+  sayWaiting(signal, settings.grace.value, running.workers, log);
+  await reloading?.stop();
   await stop(running);
   log.info("Stopped.");
   return EXIT.ok;
@@ -94,42 +93,33 @@ async function start(
   const kinds = [...settings.jobs.value, ...(await prepareApps(hf, apps, settings.jobs.value))];
   running.kinds = kinds.map(({ kind }) => kind);
   reportJobs(hf, log, command === "dev" ? "info" : "debug");
-  if (command !== "worker") {
+  const healthPort = command === "worker" ? settings.healthPort.value : undefined;
+  if (command !== "worker" || healthPort !== undefined) {
     running.server = await serve({
       hf,
       kinds,
       apps,
       host: settings.host.value,
-      port: settings.port.value,
+      port: healthPort ?? settings.port.value,
+      healthOnly: healthPort !== undefined,
+      environment: settings.environment.value,
       token: settings.token.value,
       allowedHosts: settings.allowedHosts.value,
       settings: listedSettings(settings),
       isStopping: () => signals.received,
       onError: (error, incident) => log.error("A request failed", { incident, error }),
     });
+    // Commands in this folder need not be told where it is.
+    if (folder !== undefined && healthPort === undefined)
+      announceAddress(await realpath(folder), callableUrl(running.server));
   }
   if (signals.received) return;
   if (kinds.length === 0) await hf.janitor.start();
-  else await work(settings, kinds, hf, log, running);
+  else running.workers.push(await startWorker(hf, kinds, settings, log));
   running.stopApps = await startApps(hf, apps, {
     mode: command,
-    url: running.server && callableUrl(running.server),
+    url: command === "worker" ? undefined : running.server && callableUrl(running.server),
     log,
-  });
-}
-
-async function work(
-  settings: Settings,
-  kinds: readonly AnyJobKind[],
-  hf: Holdfast,
-  log: Log,
-  running: Running,
-): Promise<void> {
-  running.worker = await hf.work(kinds, {
-    concurrency: settings.concurrency.value,
-    grace: settings.grace.value,
-    name: `${hostname()}:${process.pid}`,
-    hungHook: new URL(`./hung-hook.js?log=${log.format}`, import.meta.url),
   });
 }
 
@@ -146,17 +136,17 @@ async function checkAddress({ host, port, token }: Settings, folder: string | un
   }
 }
 
-async function stop({ stopApps, worker, server, hf }: Running): Promise<void> {
+async function stop({ stopApps, workers, server, hf }: Running): Promise<void> {
   await stopApps?.();
-  await worker?.stop();
+  await Promise.all(workers.map((worker) => worker.stop()));
   await server?.close();
   await hf?.close();
 }
 
 const SHOWN_JOBS = 5;
 
-function sayWaiting(signal: string, grace: Duration, worker: Worker | undefined, log: Log): void {
-  const jobs = worker?.runningJobs() ?? [];
+function sayWaiting(signal: string, grace: Duration, workers: readonly Worker[], log: Log): void {
+  const jobs = workers.flatMap((worker) => worker.runningJobs());
   if (jobs.length === 0) return log.info(`${signal}: stopping.`);
   const shown = jobs.slice(0, SHOWN_JOBS).map((job) => `${job.kind} ${job.id}`);
   const more = jobs.length > SHOWN_JOBS ? ` and ${jobs.length - SHOWN_JOBS} more` : "";
@@ -171,20 +161,20 @@ function endOnUncaught(running: Running, log: Log): void {
   process.on("uncaughtException", (error, origin) => {
     const what =
       origin === "unhandledRejection" ? "A promise was rejected and nobody caught it" : "Nobody caught an error";
-    const count = running.worker?.running ?? 0;
+    const count = running.workers.reduce((sum, worker) => sum + worker.running, 0);
     log.error(`${what}: the process ends. The jobs that ran here (${count}) run again and are charged no attempt.`, {
       hint: "A job that ends its process three times while it runs alone is dead.",
       stack: error instanceof Error ? error.stack : String(error),
     });
     if (isEnding) return;
     isEnding = true;
-    void leaveAsCrashed(running.worker);
+    void leaveAsCrashed(running.workers);
   });
 }
 
-async function leaveAsCrashed(worker: Worker | undefined): Promise<never> {
-  const leave = async (): Promise<void> => worker?.abandon().catch(() => {});
-  await Promise.race([leave(), sleep(ABANDON_WITHIN_MS)]);
+async function leaveAsCrashed(workers: readonly Worker[]): Promise<never> {
+  const leaving = Promise.allSettled(workers.map((worker) => worker.abandon()));
+  await Promise.race([leaving, sleep(ABANDON_WITHIN_MS)]);
   process.exit(EXIT.failed);
 }
 

@@ -6,7 +6,7 @@ import { OPEN_DEFAULTS, type QueueOptions, WORK_DEFAULTS } from "../options.ts";
 import type { InboxOptions } from "../options/inbox.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import type { LoadedConfig } from "./config-file.ts";
-import { type Env, type Found, toDatabase, toHost, toPort, toSchema } from "./env.ts";
+import { type Env, type Found, toDatabase, toEnvironment, toHost, toPort, toSchema } from "./env.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
 import { SAMPLE_JOBS } from "./sample-jobs.ts";
@@ -19,6 +19,7 @@ export interface ServerFlags {
   port?: string;
   concurrency?: string;
   grace?: string;
+  healthPort?: string;
 }
 
 export interface Settings {
@@ -30,6 +31,10 @@ export interface Settings {
   port: Found<number>;
   token: Found<string | undefined>;
   allowedHosts: Found<readonly string[]>;
+  /** What people call this installation; undefined: nobody said. */
+  environment: Found<string | undefined>;
+  /** Where a worker answers health checks; undefined: nowhere. */
+  healthPort: Found<number | undefined>;
   concurrency: Found<number>;
   /** How long a stop waits for running jobs. */
   grace: Found<Duration>;
@@ -65,6 +70,8 @@ export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig
     port: flag("port", flags.port, toPort) ?? env.port ?? checked("port", config.port, toPort) ?? byDefault(7070),
     token: env.token ?? byDefault(undefined),
     allowedHosts: env.allowedHosts ?? inFile(config.allowedHosts) ?? byDefault([]),
+    environment: env.environment ?? checked("environment", config.environment, toEnvironment) ?? byDefault(undefined),
+    healthPort: flag("health-port", flags.healthPort, toPort) ?? env.healthPort ?? byDefault(undefined),
     concurrency:
       flag("concurrency", flags.concurrency, toCount) ??
       checked("concurrency", config.concurrency, toCount) ??

@@ -7,7 +7,7 @@ import type { Settings } from "./settings.ts";
 export type ShownValue = string | number | readonly string[] | null;
 
 export function shownSettings(settings: Settings) {
-  const { database, token, jobs, apps, inbox, queues } = settings;
+  const { database, token, jobs, apps, inbox, queues, environment, healthPort } = settings;
   return {
     ...settings,
     database: {
@@ -15,6 +15,8 @@ export function shownSettings(settings: Settings) {
       source: database.source,
     },
     token: { value: token.value === undefined ? null : `*** (${token.value.length} characters)`, source: token.source },
+    environment: { value: environment.value ?? null, source: environment.source },
+    healthPort: { value: healthPort.value ?? null, source: healthPort.source },
     jobs: { value: jobs.value.map((job) => job.kind), source: jobs.source },
     apps: { value: apps.value.map((app) => app.name), source: apps.source },
     inbox: {

@@ -6,7 +6,8 @@ import { NotFound, OptionInvalid, StateConflict } from "../errors.ts";
 import { type Chore, defineChore } from "../job/define-chore.ts";
 import { recordError } from "../job/outcome.ts";
 import { STATUSES_OF, type JobState } from "../job/states.ts";
-import { isUuid, uuidv7 } from "../shared/uuid.ts";
+import { checkId } from "../shared/check-id.ts";
+import { uuidv7 } from "../shared/uuid.ts";
 import { advanceAction, endAction, openActions, type OpenAction, trimActions } from "../store/actions/advance.ts";
 import { createAction } from "../store/actions/create.ts";
 import { listActions, readAction } from "../store/actions/list.ts";
@@ -68,7 +69,7 @@ const ABOUT: Readonly<Record<ActionVerb, readonly JobState[]>> = {
 
 export function makeActions({ store, hurry }: ActionsInput): Actions {
   const found = async (id: string): Promise<Action> => {
-    const action = await readAction(store, checkId(id));
+    const action = await readAction(store, checkId(id, "The action id"));
     if (action) return action;
     throw new NotFound(`There is no action ${id}.`, "Actions are kept for 90 days; check the id.");
   };
@@ -97,17 +98,17 @@ export function makeActions({ store, hurry }: ActionsInput): Actions {
       hurry();
       return action;
     },
-    get: (id) => readAction(store, checkId(id)),
+    get: (id) => readAction(store, checkId(id, "The action id")),
     async list({ limit = 50, cursor } = {}) {
       if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
         throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MAX_PAGE}.`);
       }
-      const actions = await listActions(store, cursor === undefined ? null : checkId(cursor), limit + 1);
+      const actions = await listActions(store, cursor === undefined ? null : checkId(cursor, "cursor"), limit + 1);
       const page = actions.slice(0, limit);
       return { actions: page, next: actions.length > limit ? page.at(-1)!.id : null };
     },
     async cancel(id) {
-      if (await endAction(store, checkId(id), "cancelled", null)) return await found(id);
+      if (await endAction(store, checkId(id, "The action id"), "cancelled", null)) return await found(id);
       const action = await found(id);
       throw new StateConflict(`Action ${id} is ${action.state}.`, "Only one that runs can be cancelled.");
     },
@@ -194,9 +195,4 @@ export function makeActionsChore({ store, wakeUps, keepEnded }: ActionsInput): C
       return isWaiting ? { nextInMs: SOON_MS } : undefined;
     },
   });
-}
-
-function checkId(id: unknown): string {
-  if (!isUuid(id)) throw new OptionInvalid(`The action id is ${JSON.stringify(id)}.`, "Ids look like 0192a1b2-….");
-  return id;
 }

@@ -312,7 +312,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     get metrics() {
       return counting.metrics();
     },
-    workers: makeWorkers(store),
+    workers: makeWorkers({ store, tell: () => wakeUps.send({}) }),
     tokens: makeTokens(store),
     audit: makeAudit(store),
     sql: makeSql(db, options.schema, options.migrate),

@@ -1,11 +1,11 @@
 // hf.jobs: look at jobs and act on them, from any process.
 import { isLockTimeout, isRetryable } from "../db/retryable.ts";
-import { NotFound, OptionInvalid, StateConflict, WaitTimeout } from "../errors.ts";
+import { NotFound, StateConflict, WaitTimeout } from "../errors.ts";
 import type { FailedAttempt, Job } from "../job/job.ts";
 import { isFinal } from "../job/states.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { makeAlarm, sleep } from "../shared/sleep.ts";
-import { isUuid } from "../shared/uuid.ts";
+import { checkId } from "../shared/check-id.ts";
 import { checkLimit } from "../shared/page.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { cancelWaitingItems } from "../store/batches/end-items.ts";
@@ -65,7 +65,7 @@ const MAX_TRIES = 10;
 
 export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: JobsInput): Jobs {
   const found = async (id: string): Promise<Job> => {
-    const job = await readJob(store, checkId(id));
+    const job = await readJob(store, checkId(id, "The job id"));
     if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
     return job;
   };
@@ -80,8 +80,8 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
   }
 
   return {
-    get: (id) => readJob(store, checkId(id)),
-    attempts: (id) => readAttempts(store, checkId(id)),
+    get: (id) => readJob(store, checkId(id, "The job id")),
+    attempts: (id) => readAttempts(store, checkId(id, "The job id")),
     async list(options = {}) {
       const { limit: asked = 50, cursor, ...filter } = options;
       const limit = checkLimit(asked, MAX_PAGE);
@@ -89,10 +89,10 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       return await findJobs(store, toJobFilter(filter), cursor ?? null, limit);
     },
     count: async (filter = {}) => await countJobs(store, toJobFilter(filter)),
-    notes: (id) => listNotes(store, checkId(id)),
-    texts: (id) => readTexts(store, checkId(id)),
+    notes: (id) => listNotes(store, checkId(id, "The job id")),
+    texts: (id) => readTexts(store, checkId(id, "The job id")),
     async cancel(id) {
-      const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id)], keepEnded));
+      const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id, "The job id")], keepEnded));
       if (!cancelled && (await cancelItem(id))) return "cancelled";
       if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
@@ -100,7 +100,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       return cancelled.how;
     },
     async retry(id) {
-      const result = await retryIfDead(store, checkId(id));
+      const result = await retryIfDead(store, checkId(id, "The job id"));
       const job = await found(id);
       if (result === "retried") return wakeUps.send({ kind: job.kind, rank: job.priority === 0 ? 0 : -job.priority });
       if (result === "superseded") {
@@ -109,7 +109,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       throw conflict(job, "retried", "Only dead jobs can be; enqueue a new one instead.");
     },
     async discard(id) {
-      if (await discardIfDead(store, checkId(id), keepEnded)) return;
+      if (await discardIfDead(store, checkId(id, "The job id"), keepEnded)) return;
       throw conflict(await found(id), "discarded", "Only dead jobs can be; cancel a pending or running one.");
     },
     async wait(id, options = {}) {
@@ -152,9 +152,4 @@ async function patiently<T>(work: () => Promise<T>): Promise<T> {
       await sleep(100 + 100 * tries);
     }
   }
-}
-
-function checkId(id: unknown, what = "The job id"): string {
-  if (!isUuid(id)) throw new OptionInvalid(`${what} is ${JSON.stringify(id)}.`, "Ids look like 0192a1b2-….");
-  return id;
 }

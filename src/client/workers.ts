@@ -1,12 +1,35 @@
-// hf.workers: who is there, in all processes.
+// hf.workers: who is there, in all processes; and asking one of them to take no more jobs.
+import { NotFound } from "../errors.ts";
+import { checkId } from "../shared/check-id.ts";
+import { drainWorker, resumeWorker } from "../store/workers/drain.ts";
 import type { Store } from "../store/sql.ts";
 import { listWorkers, type WorkerList } from "../store/workers/list.ts";
 
 export interface Workers {
   /** At most 1,000 workers, and the 200 leases that end first. */
   list(): Promise<WorkerList>;
+  /** It takes no more jobs; what runs in it goes on. It learns of it within seconds. */
+  drain(id: string, options?: { by?: string | undefined }): Promise<{ name: string }>;
+  /** It takes jobs again. */
+  resume(id: string): Promise<{ name: string }>;
 }
 
-export function makeWorkers(store: Store): Workers {
-  return { list: () => listWorkers(store) };
+export interface WorkersInput {
+  store: Store;
+  /** Tells the workers, here and elsewhere, to ask what they are to do. */
+  tell(): void;
+}
+
+export function makeWorkers({ store, tell }: WorkersInput): Workers {
+  const found = (id: string, name: string | null): { name: string } => {
+    if (name === null)
+      throw new NotFound(`There is no worker ${id}.`, "It may have ended; hf.workers.list() has those that are there.");
+    tell();
+    return { name };
+  };
+  return {
+    list: () => listWorkers(store),
+    drain: async (id, { by } = {}) => found(id, await drainWorker(store, checkId(id, "The worker id"), by ?? null)),
+    resume: async (id) => found(id, await resumeWorker(store, checkId(id, "The worker id"))),
+  };
 }

@@ -7,13 +7,14 @@
 // - a socket file inside the folder is seen by containers that share the volume, and by macOS. Its name is random
 //   and never used again, so removing a dead one can never remove a live one.
 // Machines that share a folder over a network file system do not see each other.
-import { createHash, randomBytes } from "node:crypto";
-import { mkdtemp, readdir, rename, rm, symlink, unlink } from "node:fs/promises";
-import { type Server, connect, createServer } from "node:net";
-import { hostname, tmpdir } from "node:os";
+import { randomBytes } from "node:crypto";
+import { readdir, rename, unlink } from "node:fs/promises";
+import { type Server, createServer } from "node:net";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { FolderLocked, FolderUnusable } from "../errors.ts";
+import { FolderLocked } from "../errors.ts";
+import { ask, describeHolder, type Holder, kernelName, shortWayTo, SOCKET_NAME } from "./folder-holder.ts";
 import { codeOf } from "./retryable.ts";
 
 export interface LockOptions {
@@ -29,25 +30,19 @@ export interface FolderLock {
   release(): Promise<void>;
 }
 
-/** What a holder answers to whoever connects. */
-interface Holder {
-  pid: number;
-  host: string;
-  since: string;
-  command: string;
-  id: string;
-  state: "claiming" | "holding";
-}
-
 const HINT =
   "Stop that process, use its HTTP API instead, or set DATABASE_URL to a PostgreSQL server, which any number of " +
   "processes can share.";
-const SOCKET_NAME = /^lock-[0-9a-f]{16}\.sock$/;
-/** A holder that was stopped (SIGSTOP) or is busy does not answer; it still holds. */
-const ANSWER_WITHIN_MS = 600;
 const DECIDE_WITHIN_MS = 1_000;
-/** sun_path has 104 bytes on macOS and 108 on Linux; Node cuts off what does not fit without a word. */
-const LONGEST_SOCKET_PATH = 100;
+
+/** The locks of this process. */
+const holders = new Map<string, Holder>();
+
+/** Whoever finds this folder held by this process is told where it can be called. */
+export function announceAddress(folder: string, url: string): void {
+  const self = holders.get(folder);
+  if (self) self.url = url;
+}
 
 /** `folder` is an existing folder, with symbolic links resolved. */
 export async function lockFolder(folder: string, options: LockOptions = {}): Promise<FolderLock> {
@@ -64,11 +59,13 @@ export async function lockFolder(folder: string, options: LockOptions = {}): Pro
     command: (options.command ?? process.title).slice(0, 200),
     id: randomBytes(8).toString("hex"),
     state: "claiming",
+    url: null,
   };
   const held: (() => Promise<void>)[] = [];
   const letGo = async (): Promise<void> => {
     await Promise.all(held.splice(0).map((end) => end()));
     open.delete(folder);
+    if (holders.get(folder) === self) holders.delete(folder);
   };
   try {
     const name = options.kernelName === false ? null : kernelName(folder);
@@ -83,6 +80,7 @@ export async function lockFolder(folder: string, options: LockOptions = {}): Pro
       }
     }
     self.state = "holding";
+    holders.set(folder, self);
     return { release: letGo };
   } catch (error) {
     await letGo();
@@ -94,15 +92,6 @@ export async function lockFolder(folder: string, options: LockOptions = {}): Pro
 function foldersOfThisProcess(): Set<string> {
   const shared = globalThis as { [key: symbol]: Set<string> | undefined };
   return (shared[Symbol.for("holdfast.folders")] ??= new Set());
-}
-
-function kernelName(folder: string): string | null {
-  const hash = createHash("sha256").update(folder).digest("hex");
-  if (process.platform === "win32") return `\\\\.\\pipe\\holdfast-${hash}`;
-  if (process.platform !== "linux") return null;
-  // Exactly as long as the kernel's field: Node 20 pads shorter names with zeros, later ones do not, and the two would
-  // not meet.
-  return `\0holdfast:${hash}`.padEnd(108, ".");
 }
 
 async function takeName(folder: string, name: string, self: Holder): Promise<() => Promise<void>> {
@@ -169,23 +158,6 @@ async function waitForOthers(folder: string, near: string, own: string, self: Ho
   }
 }
 
-/** A path to the folder that fits into a socket's address: the folder itself, or a link to it for the time being. */
-async function shortWayTo(folder: string): Promise<{ path: string; remove(): Promise<void> }> {
-  if (fits(folder)) return { path: folder, remove: async () => {} };
-  const place = await mkdtemp(join(tmpdir(), "hf-"));
-  const path = join(place, "f");
-  await symlink(folder, path);
-  const remove = () => rm(place, { recursive: true, force: true });
-  if (fits(path)) return { path, remove };
-  await remove();
-  const hint = "Use a shorter path for the folder, or for temporary files (TMPDIR).";
-  throw new FolderUnusable(`The path ${folder} is too long for the socket that locks it.`, hint);
-}
-
-function fits(folder: string): boolean {
-  return Buffer.byteLength(join(folder, "lock-0123456789abcdef.sock")) <= LONGEST_SOCKET_PATH;
-}
-
 function listen(path: string, self: Holder): Promise<Server> {
   return new Promise((resolve, reject) => {
     const server = createServer((socket) => {
@@ -209,62 +181,11 @@ function close(server: Server): Promise<void> {
   return new Promise((resolve) => server.close(() => resolve()));
 }
 
-function ask(path: string): Promise<Holder | "dead" | "silent"> {
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    let text = "";
-    const settle = (answer: Holder | "dead" | "silent"): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(answer);
-    };
-    const timer = setTimeout(() => settle("silent"), ANSWER_WITHIN_MS);
-    socket.setEncoding("utf8");
-    socket.on("data", (more: string) => (text += more));
-    socket.on("end", () => settle(readHolder(text) ?? "silent"));
-    socket.on("error", (error: NodeJS.ErrnoException) =>
-      settle(error.code === "ECONNREFUSED" || error.code === "ENOENT" ? "dead" : "silent"),
-    );
-  });
-}
-
-function readHolder(text: string): Holder | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isHolder(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-function isHolder(value: unknown): value is Holder {
-  if (typeof value !== "object" || value === null) return false;
-  return ["pid", "id", "state"].every((name) => name in value);
-}
-
 function locked(folder: string, holder: Holder | "silent"): FolderLocked {
   if (holder === "silent") {
     const message = `The folder ${folder} is in use by a process that does not answer: it is stopped, or very busy.`;
     return new FolderLocked(message, HINT);
   }
-  const { pid, command, host, since } = holder;
-  const who = `process ${pid} (${printable(command)}) on host ${printable(host)} since ${clock(since)}`;
-  return new FolderLocked(`The folder ${folder} is in use by ${who}.`, HINT);
-}
-
-/** "12:03", with the day if it is not today's. */
-function clock(since: string): string {
-  const then = new Date(since);
-  if (Number.isNaN(then.getTime())) return "an unknown time";
-  const time = `${two(then.getHours())}:${two(then.getMinutes())}`;
-  if (then.toDateString() === new Date().toDateString()) return time;
-  return `${then.getFullYear()}-${two(then.getMonth() + 1)}-${two(then.getDate())} ${time}`;
-}
-
-function two(number: number): string {
-  return String(number).padStart(2, "0");
-}
-
-function printable(text: unknown): string {
-  return String(text).replace(/[^\x20-\x7e\u00a0-\uffff]/g, "?");
+  const hint = holder.url === null ? HINT : `It serves HTTP at ${holder.url}. ${HINT}`;
+  return new FolderLocked(`The folder ${folder} is in use by ${describeHolder(holder)}.`, hint);
 }

@@ -60,6 +60,8 @@ export interface HandlerOptions extends HostOptions {
   environment?: string | undefined;
   /** What the server runs with and where each value comes from, for the system page. Secrets must be masked. */
   settings?: readonly SettingView[] | undefined;
+  /** Only /livez, /readyz, /healthz and /metrics: for a worker that is looked at by an orchestrator. */
+  healthOnly?: boolean | undefined;
   /** False: no dashboard at `/`. */
   dashboard?: boolean | undefined;
   /** True while the process is stopping: /readyz then says so. */
@@ -85,6 +87,7 @@ const KNOWN = [
   "allowAddresses",
   "environment",
   "settings",
+  "healthOnly",
   "dashboard",
   "isStopping",
   "onError",
@@ -112,7 +115,8 @@ export function makeHandler(options: HandlerOptions): Handler {
   });
   const hub = makeEventHub(hf);
   const streams = makeChangeStreams(hf);
-  const routes: Record<keyof Contracts, Route> = {
+  const health = makeHealthRoutes(hf, isStopping);
+  const all: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
     ...makeBatchChangeRoutes(hf, kinds, streams),
     ...makeBatchRoutes(hf, kinds),
@@ -129,8 +133,9 @@ export function makeHandler(options: HandlerOptions): Handler {
     ...makeTokenRoutes(hf),
     ...makeAuditRoutes(hf),
     ...makeDocumentRoutes(version()),
-    ...makeHealthRoutes(hf, isStopping),
+    ...health,
   };
+  const routes = options.healthOnly ? health : all;
   const app = new Hono();
   app.use(async (context, next) => {
     await next();
@@ -159,8 +164,10 @@ export function makeHandler(options: HandlerOptions): Handler {
       );
     });
   }
-  addAppRoutes({ app, apps, hf, identify, onError });
-  if (options.dashboard ?? true) addDashboard(app);
+  if (!options.healthOnly) {
+    addAppRoutes({ app, apps, hf, identify, onError });
+    if (options.dashboard ?? true) addDashboard(app);
+  }
   app.all("*", async (context) => {
     // Nothing is told about unknown paths either.
     await identify(context.req.raw);
@@ -238,7 +245,10 @@ function byPath(routes: readonly Route[]): Map<string, AnyContract[]> {
   return paths;
 }
 
-function isAnonymous({ hf, token, authorize, anonymous, allowedHosts = [], allowAddresses }: HandlerOptions): boolean {
+function isAnonymous(options: HandlerOptions): boolean {
+  const { hf, token, authorize, anonymous, allowedHosts = [], allowAddresses, healthOnly } = options;
+  // Health checks are public anyhow; the figures are for those who have a token.
+  if (healthOnly) return false;
   const isIt = anonymous ?? (hf.tier === "embedded" && token === undefined && authorize === undefined);
   if (!isIt) return false;
   if (hf.tier !== "embedded") {

@@ -24,6 +24,8 @@ export interface HttpServer {
   readonly isOpen: boolean;
   /** True if it asks nobody for a token. */
   readonly isAnonymous: boolean;
+  /** From the next request on with these. Event streams that are open end; their readers come back by themselves. */
+  update(changes: Pick<HandlerOptions, "kinds" | "apps" | "settings">): void;
   close(): Promise<void>;
 }
 
@@ -41,7 +43,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
   const address = await addressOf(place);
   const isOpen = !isLoopback(address);
   const isClosed = token !== undefined || authorize !== undefined || (await hf.tokens.hasUnscoped());
-  if (!isClosed) refuseOpenDoor(host, address, hf.tier);
+  if (!isClosed && !options.healthOnly) refuseOpenDoor(host, address, hf.tier);
   if (isOpen && token !== undefined && token.length < SHORTEST_TOKEN) {
     throw new OptionInvalid(
       `The host ${host} can be reached by other machines, and the token has ${token.length} characters.`,
@@ -49,12 +51,13 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     );
   }
   const named = [host, ...(isOpen ? [hostname()] : [])].filter((name) => isIP(name) !== 0 || /^[\w.-]+$/.test(name));
-  const handler = makeHandler({
+  const fixed: HandlerOptions = {
     ...handlerOptions,
     anonymous: !isClosed,
     allowedHosts: [...named, ...(handlerOptions.allowedHosts ?? [])],
     allowAddresses: isOpen,
-  });
+  };
+  let handler = makeHandler(fixed);
   const server = createServer(
     {
       headersTimeout: HEADERS_WITHIN_MS,
@@ -62,7 +65,7 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: 5_000,
     },
-    toNodeHandler(handler),
+    toNodeHandler((request) => handler(request)),
   );
   const closeServer = prepareClose(server);
   await listen(server, place, address);
@@ -75,6 +78,11 @@ export async function serve(options: ServeOptions): Promise<HttpServer> {
     port: boundPort,
     isOpen,
     isAnonymous: !isClosed,
+    update(changes) {
+      const before = handler;
+      handler = makeHandler({ ...fixed, ...changes });
+      before.endStreams();
+    },
     close() {
       handler.endStreams();
       return closeServer();

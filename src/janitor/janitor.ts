@@ -45,6 +45,8 @@ export interface HistoryOptions {
 export interface Janitor extends Service {
   /** Another chore, also while the janitor is at work. */
   add(chore: Chore): void;
+  /** One of the same name as it is written now: from its next turn on. */
+  replace(chore: Chore): void;
   readonly chores: readonly Chore[];
   /** Runs one now, or all, one after the other, whether they are due or not. One that runs already is left alone. */
   run(name?: string): Promise<ChoreResult[]>;
@@ -79,13 +81,23 @@ export function makeJanitor({ store, events, chores: own, pulses = makePulses() 
   }
   for (const chore of own) add(chore);
 
+  function replace(chore: Chore): void {
+    const known = chores.get(chore.name);
+    if (!known) return add(chore);
+    known.chore = chore;
+    known.alarm.ring();
+  }
+
   async function repeat(name: string): Promise<void> {
-    const { chore, alarm, size } = chores.get(name)!;
+    const known = chores.get(name)!;
+    const { alarm, size } = known;
     let atOnce = true;
     let failures = 0;
     const pulse = pulses.register(`janitor: ${name}`);
     while (!stopping.signal.aborted) {
       let waitMs: number;
+      // As it is written now.
+      const { chore } = known;
       try {
         pulse.beat(chore.deadlineMs);
         const answer = await runChore({ store, events, chore, by, atOnce, size, stopping: stopping.signal });
@@ -146,6 +158,7 @@ export function makeJanitor({ store, events, chores: own, pulses = makePulses() 
   return {
     ...service,
     add,
+    replace,
     get chores() {
       return [...chores.values()].map(({ chore }) => chore);
     },

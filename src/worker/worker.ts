@@ -22,6 +22,7 @@ import { abandonLeases } from "../store/jobs/abandon.ts";
 import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import { progressIfRunning, type ProgressRow } from "../store/jobs/progress.ts";
 import type { Store } from "../store/sql.ts";
+import { drainWorker } from "../store/workers/drain.ts";
 import { beatWorker, registerWorker, removeWorker } from "../store/workers/register.ts";
 import { tellAdvanced } from "./batch-advanced.ts";
 import { type Claim, type ClaimLoop, type HandOver, makeClaimLoop } from "./claim-loop.ts";
@@ -30,7 +31,7 @@ import { isInside } from "./fenced.ts";
 import { type BeaterInput, makeBeater } from "./beater.ts";
 import { makeLeaseKeeper } from "./lease-keeper.ts";
 import type { Occupancy } from "./occupancy.ts";
-import { makePaused } from "./paused.ts";
+import { makeOrders } from "./orders.ts";
 import { reportBeats } from "./report-beats.ts";
 import { markOld, markRuns, suitsLight } from "./light.ts";
 import { abortRun, makeRun, type Run } from "./run.ts";
@@ -72,6 +73,8 @@ export interface Worker extends Service {
   readonly running: number;
   /** Runs in this worker that would be lost if the process ended now. */
   runningJobs(): { id: string; kind: string; attempt: number; startedAt: number }[];
+  /** Takes no more jobs, until it is resumed or stopped; resolves when nothing runs in it. */
+  drain(by?: string): Promise<void>;
   /**
    * For a process that is about to die of an error nobody caught: what runs here is recovered at once, as after a crash
    * (a release would let a job that kills its process do so for ever). End the process right after it.
@@ -91,7 +94,7 @@ export function makeWorker(input: WorkerInput): Worker {
   const runs = new Set<Run>();
   let executing = 0;
   let unsettled = 0;
-  let onEmpty: (() => void) | undefined;
+  const onEmpty = new Set<() => void>();
   const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
 
   const keeper = makeLeaseKeeper({
@@ -130,7 +133,13 @@ export function makeWorker(input: WorkerInput): Worker {
   let claimPulse: Pulse | undefined;
   let watchPulse: Pulse | undefined;
   let registrationPulse: Pulse | undefined;
-  const paused = makePaused({ store, onResumed: () => loop.rewind(), onTrouble: trouble("paused queues") });
+  const orders = makeOrders({
+    store,
+    workerId: id,
+    onResumed: () => loop.rewind(),
+    onUndrained: () => loop.slotFreed(),
+    onTrouble: trouble("orders"),
+  });
   const settler = makeSettler({
     store,
     keeper,
@@ -148,7 +157,8 @@ export function makeWorker(input: WorkerInput): Worker {
     suitsLight: (kind) => !kinds.get(kind)!.batch && suitsLight(kinds.get(kind)!),
     // A handler that is finished frees its slot before its outcome is written, but what waits to be written is
     // bounded too.
-    freeSlots: () => (unsettled > MOST_UNSETTLED * Math.max(concurrency, 50) ? 0 : concurrency - executing),
+    freeSlots: () =>
+      orders.drains || unsettled > MOST_UNSETTLED * Math.max(concurrency, 50) ? 0 : concurrency - executing,
     onClaimed: startRuns,
     onTrouble: trouble("claim loop"),
     onTurn: (waitMs) => claimPulse?.beat(waitMs),
@@ -188,7 +198,7 @@ export function makeWorker(input: WorkerInput): Worker {
     for (const run of started) {
       runs.add(run);
       executing += 1;
-      if (paused.has(run.job.queue)) {
+      if (orders.isPaused(run.job.queue)) {
         settle(run, { type: "release" });
         continue;
       }
@@ -232,7 +242,9 @@ export function makeWorker(input: WorkerInput): Worker {
     occupancy.leave();
     if (run.alone) occupancy.free();
     loop.slotFreed();
-    if (runs.size === 0) onEmpty?.();
+    if (runs.size > 0) return;
+    for (const tell of onEmpty) tell();
+    onEmpty.clear();
   }
 
   function report(run: Run, outcome: Outcome, settled: Settled): void {
@@ -242,7 +254,7 @@ export function makeWorker(input: WorkerInput): Worker {
       const inMs = outcome.type === "snooze" ? outcome.delayMs : Math.max(0, runAt.getTime() - Date.now());
       loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
     }
-    if (verdict === "release" && !paused.has(run.job.queue)) wakeUps.send({ kind, rank, ids: [run.job.id] });
+    if (verdict === "release" && !orders.isPaused(run.job.queue)) wakeUps.send({ kind, rank, ids: [run.job.id] });
     // Most often of the same priority; if not, looking back will tell.
     if (settled.heir) wakeUps.send({ ids: [settled.heir], rank });
     // Whatever its death set off is of a kind we may not know.
@@ -308,7 +320,7 @@ export function makeWorker(input: WorkerInput): Worker {
   }
 
   const empty = (): Promise<void> =>
-    runs.size === 0 ? Promise.resolve() : new Promise((resolve) => (onEmpty = resolve));
+    runs.size === 0 ? Promise.resolve() : new Promise((resolve) => onEmpty.add(resolve));
 
   let watch: NodeJS.Timeout | undefined;
   let registration: NodeJS.Timeout | undefined;
@@ -318,7 +330,7 @@ export function makeWorker(input: WorkerInput): Worker {
   const service = makeService({
     async onStart() {
       await registerWorker(store, { id, name: input.name, concurrency, kinds: [...kinds.keys()] });
-      await paused.learn();
+      await orders.learn();
       claimPulse = input.pulses.register(`claim loop of ${input.name}`);
       watchPulse = input.pulses.register(`watch of ${input.name}`);
       watch = setInterval(() => {
@@ -330,11 +342,11 @@ export function makeWorker(input: WorkerInput): Worker {
       registrationPulse.beat(REGISTER_EVERY_MS);
       registration = setInterval(() => {
         registrationPulse?.beat(REGISTER_EVERY_MS);
-        void Promise.all([beatWorker(store, id, runs.size), paused.learn()]).catch(trouble("worker beat"));
+        void Promise.all([beatWorker(store, id, runs.size), orders.learn()]).catch(trouble("worker beat"));
       }, REGISTER_EVERY_MS);
       stopHearing = wakeUps.subscribe((wakeUp) => {
         const { cancelIds } = wakeUp;
-        if (wakeUp.kind === undefined && !wakeUp.ids && !cancelIds) void paused.learn();
+        if (wakeUp.kind === undefined && !wakeUp.ids && !cancelIds) void orders.learn();
         if (!cancelIds) return loop.wake(wakeUp);
         for (const run of runs) if (cancelIds.includes(run.job.id)) abortRun(run, "cancelled");
       });
@@ -368,7 +380,13 @@ export function makeWorker(input: WorkerInput): Worker {
   return {
     ...service,
     id,
-    offer: (kind, count) => (paused.has(kinds.get(kind)?.queue ?? "") ? undefined : loop.offer(kind, count)),
+    offer: (kind, count) =>
+      orders.drains || orders.isPaused(kinds.get(kind)?.queue ?? "") ? undefined : loop.offer(kind, count),
+    async drain(by) {
+      await drainWorker(store, id, by ?? null);
+      await orders.learn();
+      await empty();
+    },
     // Not by Object.assign: it would copy the number of this moment.
     get running() {
       return runs.size;

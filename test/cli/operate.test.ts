@@ -22,6 +22,20 @@ test("workers: who is there, as a table and as JSON", async () => {
   expect(JSON.parse(stdout)).toMatchObject({ workers: [{ concurrency: 10 }], orphans: [] });
 });
 
+test("workers: one is drained by its name and resumed by its id; one that is not there is exit code 5", async () => {
+  const { stdout } = await holdfast("workers", "--json");
+  const { workers } = JSON.parse(stdout) as { workers: { id: string; name: string }[] };
+  const { id, name } = workers[0]!;
+  const drained = await holdfast("workers", "drain", name);
+  expect([drained.code, drained.stdout]).toEqual([0, `${name} takes no more jobs.\n`]);
+  expect((await holdfast("workers")).stdout).toMatch(/draining, asked by local\n$/);
+  expect((await holdfast("workers", "resume", id)).stdout).toBe(`${name} takes jobs again.\n`);
+  expect(await holdfast("workers", "drain", "nobody")).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining("There is no worker nobody."),
+  });
+});
+
 test("queues: paused, listed as such, resumed", async () => {
   expect((await holdfast("queues", "pause", "mail")).stdout).toBe("mail is paused.\n");
   expect((await holdfast("queues", "pause", "mail")).stdout).toBe("mail was paused already.\n");

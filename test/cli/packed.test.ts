@@ -1,12 +1,12 @@
-// The package as a stranger gets it: packed, installed into an empty folder, and run there from its own command, with a
-// TypeScript configuration, in a project that has nothing else.
+// The package as a stranger gets it: packed, installed into the project that `holdfast init` made, and run there from its
+// own command.
 import { execFile } from "node:child_process";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cleanUp, makeFolder, startFrom } from "./holdfast.ts";
+import { cleanUp, makeFolder, run as holdfast, startFrom } from "./holdfast.ts";
 
 const run = promisify(execFile);
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -16,58 +16,90 @@ const PATIENTLY_MS = 300_000;
 
 let folder: string;
 beforeAll(async () => {
-  folder = await makeFolder();
-  const tarballs = join(folder, "tarballs");
-  await mkdir(tarballs);
-  await run(npm, ["pack", "--ignore-scripts", "--pack-destination", tarballs], { cwd: root });
-  const [tarball = ""] = await readdir(tarballs);
-  await writeFile(join(folder, "package.json"), '{ "name": "stranger", "private": true }');
-  await run(
-    npm,
-    ["install", join(tarballs, tarball), "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"],
-    { cwd: folder },
-  );
-  await writeFile(
-    join(folder, "jobs.ts"),
-    `import { defineJob, Fatal } from "holdfast";
-     export const add = defineJob<{ a: number; b: number }>("add", {
-       run(job) {
-         if (!Number.isFinite(job.payload.a)) throw new Fatal("not a number");
-         return job.payload.a + job.payload.b;
-       },
-     });`,
-  );
-  await writeFile(
-    join(folder, "holdfast.config.ts"),
-    `import { defineApp, defineConfig } from "holdfast";
-     import { add } from "./jobs";
-     const hello = defineApp({
-       name: "hello",
-       routes: [{ method: "GET", path: "/hello", auth: "public", handle: (): object => ({ hello: "stranger" }) }],
-     });
-     export default defineConfig({ apps: [hello], jobs: [add], concurrency: 3 });`,
-  );
+  const home = await makeFolder();
+  await run(npm, ["pack", "--ignore-scripts", "--pack-destination", home], { cwd: root });
+  const [tarball = ""] = await readdir(home);
+  const made = await holdfast(["init", "stranger"], { cwd: home });
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^holdfast\.config\.ts$/m) });
+  folder = join(home, "stranger");
+  await run(npm, ["install", join(home, tarball), "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], {
+    cwd: folder,
+  });
 }, PATIENTLY_MS);
 afterAll(cleanUp);
 
 test(
+  "what `holdfast init` made: its test passes, its types fit, its job runs, and nothing is overwritten",
+  async () => {
+    const bin = join(folder, "node_modules", ".bin", "holdfast");
+    expect(JSON.parse(await readFile(join(folder, "package.json"), "utf8"))).toMatchObject({ name: "stranger" });
+    const [tested] = await Promise.all([
+      run(npm, ["test"], { cwd: folder }),
+      run(npm, ["run", "types"], { cwd: folder }),
+      run("git", ["init", "-q", "."], { cwd: folder }),
+    ]);
+    expect(tested.stdout).toMatch(/# pass 2\n# fail 0/);
+    const { stdout: unknown } = await run("git", ["status", "--short", "-uall"], { cwd: folder });
+    expect(unknown).not.toContain("node_modules");
+
+    const main = join(folder, "node_modules", "holdfast", "dist", "cli", "main.js");
+    const server = await startFrom(main, ["dev"], { cwd: folder, env: { HOLDFAST_PORT: "0" } });
+    expect(server.ready).toMatchObject({ kinds: ["greet"], tier: "embedded" });
+    const { stdout } = await run(bin, ["enqueue", "greet", '{"name":"Ada"}', "--wait", "--json"], { cwd: folder });
+    expect(JSON.parse(stdout)).toMatchObject({ state: "done", result: { greeting: "Hello, Ada!" } });
+    server.kill("SIGTERM");
+    expect((await server.ended).code).toBe(0);
+
+    const before = await readFile(join(folder, "jobs", "greet.ts"), "utf8");
+    await writeFile(join(folder, "jobs", "greet.ts"), `${before}// mine`);
+    const again = await run(bin, ["init"], { cwd: folder }).catch((error: unknown) => error);
+    expect(again).toMatchObject({ code: 6, stdout: "", stderr: expect.stringContaining("jobs/greet.ts") });
+    expect(await readFile(join(folder, "jobs", "greet.ts"), "utf8")).toBe(`${before}// mine`);
+    const dry = await run(bin, ["init", "other", "--dry-run"], { cwd: folder });
+    expect(dry.stdout.trim().split("\n")).toContain("compose.yaml");
+    expect(await readdir(folder)).not.toContain("other");
+  },
+  PATIENTLY_MS,
+);
+
+test(
   "dev loads holdfast.config.ts, runs its jobs, serves its app; what it throws is understood",
   async () => {
+    await writeFile(
+      join(folder, "jobs.ts"),
+      `import { defineJob, Fatal } from "holdfast";
+       export const add = defineJob<{ a: number; b: number }>("add", {
+         run(job) {
+           if (!Number.isFinite(job.payload.a)) throw new Fatal("not a number");
+           return job.payload.a + job.payload.b;
+         },
+       });`,
+    );
+    await writeFile(
+      join(folder, "holdfast.config.ts"),
+      `import { defineApp, defineConfig } from "holdfast";
+       import { add } from "./jobs";
+       const hello = defineApp({
+         name: "hello",
+         routes: [{ method: "GET", path: "/hello", auth: "public", handle: (): object => ({ hello: "stranger" }) }],
+       });
+       export default defineConfig({ apps: [hello], jobs: [add], concurrency: 3 });`,
+    );
     const main = join(folder, "node_modules", "holdfast", "dist", "cli", "main.js");
     const server = await startFrom(main, ["dev"], { cwd: folder, env: { HOLDFAST_PORT: "0" } });
     expect(server.ready).toMatchObject({ kinds: ["add"], apps: ["hello"], tier: "embedded" });
     const { url } = server.ready;
     expect(await (await fetch(`${url}/hello`)).json()).toEqual({ hello: "stranger" });
-    const holdfast = async (...args: string[]) => {
+    const asked = async (...args: string[]) => {
       const bin = join(folder, "node_modules", ".bin", "holdfast");
       const { stdout } = await run(bin, [...args, "--url", url, "--json"], { cwd: folder }).catch(
         (error: unknown) => error as { stdout: string },
       );
       return JSON.parse(stdout) as object;
     };
-    expect(await holdfast("enqueue", "add", '{"a":1,"b":2}', "--wait")).toMatchObject({ state: "done", result: 3 });
+    expect(await asked("enqueue", "add", '{"a":1,"b":2}', "--wait")).toMatchObject({ state: "done", result: 3 });
     // Its Fatal is our Fatal: dead at once, on the first of five tries.
-    expect(await holdfast("enqueue", "add", '{"a":null,"b":2}', "--wait")).toMatchObject({
+    expect(await asked("enqueue", "add", '{"a":null,"b":2}', "--wait")).toMatchObject({
       state: "dead",
       attempt: 1,
       lastError: { name: "Fatal", reason: "fatal" },

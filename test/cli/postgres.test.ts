@@ -85,9 +85,16 @@ test("start and worker share the work; both stop cleanly", async () => {
   };
   const cwd = await makeFolder();
   const server = await start(["start"], { cwd, env });
-  const worker = await start(["worker"], { cwd, env });
+  const worker = await start(["worker", "--health-port", "0"], { cwd, env });
   expect(server.ready).toMatchObject({ tier: "server" });
-  expect(worker.ready.url).toBeUndefined();
+  // It answers those who look after it, and nobody else.
+  const answers = ["/livez", "/readyz", "/healthz", "/metrics", "/api/v1/jobs", "/"].map(
+    async (path) => (await fetch(`${worker.ready.url}${path}`)).status,
+  );
+  expect(await Promise.all(answers)).toEqual([200, 200, 200, 401, 401, 401]);
+  const known = { headers: { authorization: `Bearer ${env.HOLDFAST_TOKEN}` } };
+  expect((await fetch(`${worker.ready.url}/metrics`, known)).status).toBe(200);
+  expect((await fetch(`${worker.ready.url}/api/v1/jobs`, known)).status).toBe(404);
   const { code, stderr } = await run(
     ["enqueue", "sample.hello", '{"name":"Ada"}', "--wait", "--url", server.ready.url],
     { env: { HOLDFAST_TOKEN: env.HOLDFAST_TOKEN } },

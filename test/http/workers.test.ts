@@ -39,6 +39,20 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await api.get("/api/v1/workers")).body).toEqual({ workers: [], orphans: [] });
   });
 
+  test("a worker is drained and resumed, by name of who asked; one that is gone is 404", async () => {
+    const worker = await bench.hf.work(KINDS, { name: "mine" });
+    const drained = await api.post(`/api/v1/workers/${worker.id}/drain`);
+    expect(drained).toMatchObject({ status: 200, body: { id: worker.id, name: "mine", draining: true } });
+    const { body } = await api.get("/api/v1/workers");
+    expect(body.workers[0]).toMatchObject({ drainAskedAt: expect.any(String), drainAskedBy: expect.any(String) });
+    const resumed = await api.post(`/api/v1/workers/${worker.id}/resume`);
+    expect(resumed).toMatchObject({ status: 200, body: { draining: false } });
+    expect((await api.get("/api/v1/workers")).body.workers[0]).toMatchObject({ drainAskedAt: null });
+    await worker.stop();
+    expect(await api.post(`/api/v1/workers/${worker.id}/drain`)).toMatchObject({ status: 404 });
+    expect(await api.post("/api/v1/workers/mine/drain")).toMatchObject({ status: 400 });
+  });
+
   test("kinds are listed with the JSON Schema of their payload", async () => {
     const { body } = await api.get("/api/v1/kinds");
     expect(body.kinds.map(({ kind }: { kind: string }) => kind)).toEqual(KINDS.map(({ kind }) => kind));

@@ -80,7 +80,7 @@ async function runCreate(kind: string, flags: CreateFlags): Promise<void> {
     throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
   }
   const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
-  const api = readBatchesApi(flags);
+  const api = await readBatchesApi(flags);
   const { key, owner, total, concurrency, attempts, open } = flags;
   const sent = await read(flags, { kind, key, owner }, { total, concurrency, attempts }, { open });
   const answer = await api.create(sent);
@@ -100,7 +100,7 @@ async function wait(api: BatchesApi, id: string, flags: CreateFlags, timeoutMs: 
 async function runAdd(id: string, flags: AddFlags): Promise<void> {
   if (flags.file === undefined) throw new Problem("There are no items.", "Give --file FILE, or --file -.", EXIT.usage);
   const { writer, from, close } = flags;
-  const answer = await readBatchesApi(flags).add(id, await read(flags, { writer }, { from }, { close }));
+  const answer = await (await readBatchesApi(flags)).add(id, await read(flags, { writer }, { from }, { close }));
   if (!printData(flags, answer)) print(`${answer.added} items were added; there are ${answer.total}.`);
 }
 

@@ -30,7 +30,8 @@ export function addBatchesExport(batches: Command): void {
 }
 
 async function runExport(id: string, { csv, state, out, url }: ExportFlags): Promise<void> {
-  const pieces = readBatchesApi({ ...(url !== undefined && { url }) }).export(id, csv ? "csv" : "ndjson", { state });
+  const api = await readBatchesApi({ ...(url !== undefined && { url }) });
+  const pieces = api.export(id, csv ? "csv" : "ndjson", { state });
   if (out === undefined) {
     await pipeline(Readable.from(pieces), process.stdout, { end: false }).catch(brokenOff);
     return;

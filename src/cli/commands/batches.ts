@@ -106,7 +106,7 @@ function addAction(batches: Command, verb: string, description: string, act: Act
     if (question !== undefined) {
       await confirm(`${question} ${ids.length === 1 ? ids[0]! : `${ids.length} batches`}?`, flags.yes);
     }
-    const api = readBatchesApi(flags);
+    const api = await readBatchesApi(flags);
     await actOnEach(ids, flags, (id) => act(api, id));
   });
 }
@@ -114,7 +114,7 @@ function addAction(batches: Command, verb: string, description: string, act: Act
 async function runList(flags: ListFlags): Promise<void> {
   const { state, kind, owner, limit, cursor } = flags;
   const withErrors = flags.withErrors ? "true" : undefined;
-  const page = await readBatchesApi(flags).list({ state, kind, owner, withErrors, limit, cursor });
+  const page = await (await readBatchesApi(flags)).list({ state, kind, owner, withErrors, limit, cursor });
   if (printData(flags, page, page.batches)) return;
   if (page.batches.length === 0) note("There are no such batches.");
   else print(batchTable(page.batches));
@@ -122,13 +122,13 @@ async function runList(flags: ListFlags): Promise<void> {
 }
 
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
-  const batch = await readBatchesApi(flags).read(id);
+  const batch = await (await readBatchesApi(flags)).read(id);
   if (!printData(flags, batch)) print(showBatch(batch));
 }
 
 async function runItems(id: string, flags: ListFlags): Promise<void> {
   const { state, limit, cursor } = flags;
-  const page = await readBatchesApi(flags).items(id, { state, limit, cursor });
+  const page = await (await readBatchesApi(flags)).items(id, { state, limit, cursor });
   if (printData(flags, page, page.items)) return;
   if (page.items.length === 0) note("There are no such items here.");
   else {
@@ -145,7 +145,7 @@ async function runItems(id: string, flags: ListFlags): Promise<void> {
 }
 
 async function runErrors(id: string, flags: ClientFlags): Promise<void> {
-  const { errors } = await readBatchesApi(flags).errors(id);
+  const { errors } = await (await readBatchesApi(flags)).errors(id);
   if (printData(flags, { errors }, errors)) return;
   if (errors.length === 0) return note("No item has failed.");
   const rows = errors.map(({ count, lastSeq, lastAt, sample }) => [
@@ -159,6 +159,6 @@ async function runErrors(id: string, flags: ClientFlags): Promise<void> {
 
 async function runWatch(id: string, flags: ClientFlags & { timeout?: string }): Promise<void> {
   const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
-  const batch = await watchBatch(readBatchesApi(flags), id, { asJson: isForPrograms(flags), timeoutMs });
+  const batch = await watchBatch(await readBatchesApi(flags), id, { asJson: isForPrograms(flags), timeoutMs });
   if (!endedWell(batch)) process.exitCode = EXIT.jobFailed;
 }

@@ -1,9 +1,9 @@
 // holdfast config: what a server started here would run with, and where each value comes from. Secrets are masked.
 import { relative } from "node:path";
 import type { Command } from "commander";
-import { serverUrl } from "../api.ts";
 import { loadConfig } from "../config-file.ts";
 import { readEnv } from "../env.ts";
+import { findServer } from "../find-server.ts";
 import { type DataFlags, print, printData } from "../output.ts";
 import { resolveSettings } from "../settings.ts";
 import { shownSettings, textOfSetting } from "../shown-settings.ts";
@@ -23,10 +23,12 @@ async function runConfig(options: ServerOptions & DataFlags): Promise<void> {
   const env = readEnv(process.env);
   const file = await loadConfig(process.cwd(), options.config);
   const settings = resolveSettings(options, env, file);
-  const shown = {
-    ...shownSettings(settings),
-    url: { value: serverUrl(undefined, env), source: env.url?.source ?? env.port?.source ?? "default" },
-  };
+  const { port } = settings;
+  const url = await findServer({ url: undefined, env, cwd: process.cwd(), flags: options }).catch(() => ({
+    value: `http://127.0.0.1:${port.value}`,
+    source: port.source,
+  }));
+  const shown = { ...shownSettings(settings), url };
   const path = file === null ? null : relative(process.cwd(), file.path);
   const lines = Object.entries(shown).map(([setting, { value, source }]) => ({ setting, value, source }));
   if (printData(options, { configFile: path, settings: shown }, lines)) return;

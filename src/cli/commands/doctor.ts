@@ -102,7 +102,7 @@ async function examineDatabase(flags: DoctorFlags, settings: Settings): Promise<
 
 /** Somebody has the embedded database, and can look at it for us. */
 async function askServer(flags: DoctorFlags, locked: FolderLocked): Promise<Finding[]> {
-  const api = readApi(flags);
+  const api = await readApi(flags);
   try {
     const { findings } = await api.examine();
     return [

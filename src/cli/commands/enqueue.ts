@@ -66,7 +66,7 @@ async function runEnqueue(kind: string, payload: string | undefined, flags: Enqu
     throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
   }
   const timeoutMs = flags.timeout === undefined ? undefined : durationMs("--timeout", flags.timeout);
-  const api = readApi(flags);
+  const api = await readApi(flags);
   const body = await toBody(kind, payload, flags);
   const { id, created, conflict } = await api.enqueue(body);
   if (!flags.json && !flags.ndjson) print(id);

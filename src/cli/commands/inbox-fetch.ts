@@ -32,7 +32,7 @@ async function runFetch(recipient: string, id: string, flags: FetchFlags): Promi
   if (flags.stdout && (flags.ack || flags.json || flags.ndjson || flags.into !== undefined)) {
     throw new Problem("--stdout goes with none of --ack, --json and --into.", "Leave them out.", EXIT.usage);
   }
-  const api = readInboxApi(flags);
+  const api = await readInboxApi(flags);
   if (flags.stdout) {
     for await (const piece of api.content(recipient, id, 0)) {
       if (!process.stdout.write(piece)) await new Promise((resolve) => process.stdout.once("drain", resolve));

@@ -29,7 +29,7 @@ export function addInboxPull(inbox: Command): void {
 }
 
 async function runPull(recipient: string, flags: PullFlags): Promise<void> {
-  const api = readInboxApi(flags);
+  const api = await readInboxApi(flags);
   const stopping = new AbortController();
   const signals = watchSignals((signal) => note(`${signal} again: ending now.`));
   void signals.first.then(() => stopping.abort());

@@ -47,7 +47,7 @@ async function runPut(recipient: string, paths: string[], flags: PutFlags): Prom
     throw new Problem("--name, --type and - are for one file.", "Put the files one by one.", EXIT.usage);
   }
   const sources = await Promise.all(paths.map((path) => toSource(path, flags.name)));
-  const api = readInboxApi(flags);
+  const api = await readInboxApi(flags);
   const total = sources.reduce((sum, { size }) => sum + (size ?? 0), 0);
   const progress = showProgress(sources.length === 1 ? sources[0]!.name : `${sources.length} files`, total);
   const sending = makeSending(progress);

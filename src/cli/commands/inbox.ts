@@ -64,7 +64,7 @@ const parcelRow = (parcel: ParcelView): string[] => [
 
 async function runList(recipient: string, flags: ListFlags): Promise<void> {
   const { state, order, limit, cursor } = flags;
-  const page = await readInboxApi(flags).list(recipient, { state, order, limit, cursor });
+  const page = await (await readInboxApi(flags)).list(recipient, { state, order, limit, cursor });
   if (printData(flags, page, page.parcels)) return;
   if (page.parcels.length === 0) return note("There are no such parcels.");
   print(table(PARCEL_COLUMNS, page.parcels.map(parcelRow)));
@@ -72,7 +72,7 @@ async function runList(recipient: string, flags: ListFlags): Promise<void> {
 }
 
 async function runAck(recipient: string, ids: string[], flags: ClientFlags): Promise<void> {
-  const api = readInboxApi(flags);
+  const api = await readInboxApi(flags);
   const answers: object[] = [];
   for (const id of ids) {
     const answer = await api.ack(recipient, id);
@@ -108,7 +108,9 @@ const inboxRow = (inbox: InboxView): string[] => [
 ];
 
 async function runStats(recipient: string | undefined, flags: ClientFlags): Promise<void> {
-  const page = await readInboxApi(flags).stats({ recipient, limit: recipient === undefined ? "100" : undefined });
+  const page = await (
+    await readInboxApi(flags)
+  ).stats({ recipient, limit: recipient === undefined ? "100" : undefined });
   if (printData(flags, page, page.inboxes)) return;
   if (page.inboxes.length === 0) return note("There are no inboxes yet.");
   print(table(INBOX_COLUMNS, page.inboxes.map(inboxRow)));

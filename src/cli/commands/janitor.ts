@@ -33,7 +33,7 @@ export function addJanitor(program: Command): void {
 
 async function runHistory(flags: JanitorFlags): Promise<void> {
   const { chore, limit, cursor } = flags;
-  const page = await readApi(flags).choreHistory({ chore, limit, cursor });
+  const page = await (await readApi(flags)).choreHistory({ chore, limit, cursor });
   if (printData(flags, page, page.runs)) return;
   if (page.runs.length === 0) return note("The janitor had nothing to do yet.");
   const rows = page.runs.map((run) => [
@@ -49,14 +49,14 @@ async function runHistory(flags: JanitorFlags): Promise<void> {
 }
 
 async function runPreview(chore: string | undefined, flags: JanitorFlags): Promise<void> {
-  const { previews } = await readApi(flags).previewChores({ chore });
+  const { previews } = await (await readApi(flags)).previewChores({ chore });
   if (printData(flags, { previews }, previews)) return;
   const rows = previews.map((preview) => [preview.chore, `${textOf(preview.rows)}${preview.more ? " or more" : ""}`]);
   print(table(["CHORE", "WOULD REMOVE"], rows));
 }
 
 async function runNow(chore: string | undefined, flags: JanitorFlags): Promise<void> {
-  const { results } = await readApi(flags).runChores({ chore });
+  const { results } = await (await readApi(flags)).runChores({ chore });
   if (results.some((result) => result.ran && result.error !== null)) process.exitCode = EXIT.failed;
   if (printData(flags, { results }, results)) return;
   const rows = results.map((result) =>

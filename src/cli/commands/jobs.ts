@@ -51,14 +51,14 @@ function addAction(
 ): void {
   const command = jobs.command(verb).description(description).argument("<id...>", "one id or several");
   withClientFlags(command).action(async (ids: string[], flags: ClientFlags) => {
-    const api = readApi(flags);
+    const api = await readApi(flags);
     await actOnEach(ids, flags, (id) => act(api, id));
   });
 }
 
 async function runList(flags: ListFlags & ClientFlags): Promise<void> {
   const { state, kind, queue, limit, cursor } = flags;
-  const page = await readApi(flags).list({ state, kind, queue, limit, cursor });
+  const page = await (await readApi(flags)).list({ state, kind, queue, limit, cursor });
   if (printData(flags, page, page.jobs)) return;
   if (page.jobs.length === 0) return note("There are no such jobs.");
   print(jobTable(page.jobs));
@@ -66,6 +66,6 @@ async function runList(flags: ListFlags & ClientFlags): Promise<void> {
 }
 
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
-  const job = await readApi(flags).read(id);
+  const job = await (await readApi(flags)).read(id);
   if (!printData(flags, job)) print(showJob(job));
 }

@@ -5,6 +5,7 @@ import { SchemaOutdated } from "../../errors.ts";
 import { DUTIES, type Duty, grantsSql } from "../../migrate/grants.ts";
 import { makeStore } from "../../store/sql.ts";
 import { EXIT } from "../exit-codes.ts";
+import { explainLocked } from "../find-server.ts";
 import { note, print } from "../output.ts";
 import { embeddedFolder, refuseAccidentalEmbedded, type Settings } from "../settings.ts";
 import { readSettings, type ServerOptions, withDatabaseFlags } from "./options.ts";
@@ -48,7 +49,12 @@ async function runMigrate(options: MigrateOptions): Promise<void> {
     return print([migrationSql(schema), routinesSql(schema), ...forApps].join("\n\n"));
   }
   refuseAccidentalEmbedded(settings, isProduction);
-  const db = await openDatabase(settings);
+  const db = await openDatabase(settings).catch(
+    explainLocked(
+      "Migrating",
+      "That process brought the schema to its version when it started. For another version, stop it first.",
+    ),
+  );
   const store = makeStore(db, schema);
   try {
     if (options.status) {

@@ -1,11 +1,12 @@
 // Flags that several commands share, and what they become.
 import type { Command } from "commander";
-import { type Api, makeApi, serverUrl } from "../api.ts";
+import { type Api, makeApi } from "../api.ts";
 import { type BatchesApi, makeBatchesApi } from "../batches-api.ts";
 import { type InboxApi, makeInboxApi } from "../inbox-api.ts";
-import { loadConfig } from "../config-file.ts";
-import { readEnv, toUrl } from "../env.ts";
+import { type ConfigLoader, makeConfigLoader } from "../config-file.ts";
+import { readEnv } from "../env.ts";
 import { EXIT } from "../exit-codes.ts";
+import { findServer } from "../find-server.ts";
 import { type Log, openLog } from "../log.ts";
 import type { DataFlags } from "../output.ts";
 import { Problem } from "../problem.ts";
@@ -42,6 +43,12 @@ export function withHttpFlags(command: Command): Command {
     .option("--port <port>", "where to listen (HOLDFAST_PORT, default 7070; 0 lets the system choose)");
 }
 
+export function withHealthFlags(command: Command): Command {
+  return command
+    .option("--host <host>", "where to answer health checks (HOLDFAST_HOST, default 127.0.0.1)")
+    .option("--health-port <port>", "answer /livez, /readyz, /healthz and /metrics here (HOLDFAST_HEALTH_PORT)");
+}
+
 export interface ClientFlags extends DataFlags {
   url?: string;
   verbose?: boolean;
@@ -62,10 +69,26 @@ export function withServerFlags(command: Command): Command {
     .option("-v, --verbose", "say more about errors");
 }
 
-export async function readSettings(options: ServerOptions): Promise<{ settings: Settings; isProduction: boolean }> {
+export interface ReadSettings {
+  settings: Settings;
+  isProduction: boolean;
+  /** To read them again after the configuration file has changed. */
+  reload: { loader: ConfigLoader; read(): Promise<Settings> };
+}
+
+export async function readSettings(options: ServerOptions): Promise<ReadSettings> {
   const env = readEnv(process.env);
-  const file = await loadConfig(process.cwd(), options.config);
-  return { settings: resolveSettings(options, env, file), isProduction: env.isProduction };
+  const loader = makeConfigLoader(process.cwd(), options.config);
+  const file = await loader.load();
+  const settings = resolveSettings(options, env, file);
+  const read = async (): Promise<Settings> => {
+    const now = await loader.load();
+    if (now === null && file !== null) {
+      throw new Problem(`${file.name} is not there any more.`, "Bring it back, or start again without it.", EXIT.usage);
+    }
+    return resolveSettings(options, env, now);
+  };
+  return { settings, isProduction: env.isProduction, reload: { loader, read } };
 }
 
 export function readLog({ log: format, quiet, verbose }: LogFlags): Log {
@@ -75,20 +98,15 @@ export function readLog({ log: format, quiet, verbose }: LogFlags): Log {
   return openLog({ format, level: verbose ? "debug" : quiet ? "warn" : "info" });
 }
 
-export function readInboxApi(options: { url?: string }): InboxApi {
+type ServerPlace = ServerFlags & { url?: string; config?: string };
+
+async function readServer({ url, ...flags }: ServerPlace): Promise<[url: string, token: string | undefined]> {
   const env = readEnv(process.env);
-  const flag = options.url === undefined ? undefined : toUrl("--url", options.url);
-  return makeInboxApi(serverUrl(flag, env), env.token?.value);
+  const { value } = await findServer({ url, env, cwd: process.cwd(), flags });
+  return [value, env.token?.value];
 }
 
-export function readBatchesApi(options: { url?: string }): BatchesApi {
-  const env = readEnv(process.env);
-  const flag = options.url === undefined ? undefined : toUrl("--url", options.url);
-  return makeBatchesApi(serverUrl(flag, env), env.token?.value);
-}
-
-export function readApi(options: { url?: string }): Api {
-  const env = readEnv(process.env);
-  const flag = options.url === undefined ? undefined : toUrl("--url", options.url);
-  return makeApi(serverUrl(flag, env), env.token?.value);
-}
+export const readApi = async (flags: ServerPlace): Promise<Api> => makeApi(...(await readServer(flags)));
+export const readBatchesApi = async (flags: ServerPlace): Promise<BatchesApi> =>
+  makeBatchesApi(...(await readServer(flags)));
+export const readInboxApi = async (flags: ServerPlace): Promise<InboxApi> => makeInboxApi(...(await readServer(flags)));

@@ -25,7 +25,7 @@ export function addQueues(program: Command): void {
 }
 
 async function runList(flags: QueueFlags): Promise<void> {
-  const { queues } = await readApi(flags).listQueues();
+  const { queues } = await (await readApi(flags)).listQueues();
   if (printData(flags, { queues }, queues)) return;
   if (queues.length === 0) return note("There are no queues with jobs.");
   const rows = queues.map((queue) => [
@@ -38,13 +38,13 @@ async function runList(flags: QueueFlags): Promise<void> {
 }
 
 async function runPause(queue: string, flags: QueueFlags): Promise<void> {
-  const result = await readApi(flags).pauseQueue(queue);
+  const result = await (await readApi(flags)).pauseQueue(queue);
   if (printData(flags, result)) return;
   print(result.changed ? `${queue} is paused.` : `${queue} was paused already.`);
 }
 
 async function runResume(queue: string, flags: QueueFlags): Promise<void> {
-  const result = await readApi(flags).resumeQueue(queue);
+  const result = await (await readApi(flags)).resumeQueue(queue);
   if (printData(flags, result)) return;
   print(result.changed ? `${queue} goes on.` : `${queue} was not paused.`);
 }

@@ -7,13 +7,13 @@ import { readLog, readSettings, type ServerOptions } from "./options.ts";
 export async function runCommand(command: "dev" | "start" | "worker", options: ServerOptions): Promise<void> {
   const log = readLog(options);
   try {
-    const { settings, isProduction } = await readSettings(options);
+    const { settings, isProduction, reload } = await readSettings(options);
     refuseAccidentalEmbedded(settings, isProduction);
     if (settings.jobs.source === "samples" && isProduction) {
       log.warn("There is no holdfast.config.ts here, or it lists no jobs: only the sample kinds run.");
     }
     const { runServer } = await import("../run-server.ts");
-    const code = await runServer({ command, settings, log });
+    const code = await runServer({ command, settings, log, reload: command === "dev" ? reload : undefined });
     process.exit(code);
   } catch (error) {
     process.exit(say(error, log));

@@ -31,7 +31,7 @@ async function runStats(flags: StatsFlags): Promise<void> {
   const to = new Date();
   const from = new Date(to.getTime() - durationMs("--last", flags.last));
   const query = { from: from.toISOString(), to: to.toISOString(), queue: flags.queue };
-  const { runs } = await readApi(flags).readStats(query);
+  const { runs } = await (await readApi(flags)).readStats(query);
   const sums = new Map<string, Sum>();
   for (const { queue, outcome, ...counted } of runs) {
     const key = `${queue} ${outcome}`;

@@ -105,7 +105,7 @@ async function runRevoke(ids: string[], flags: TokenFlags): Promise<void> {
 }
 
 async function through<T>(flags: TokenFlags, work: (door: Door) => Promise<T>): Promise<T> {
-  if (flags.url !== undefined) return await work(serverDoor(flags));
+  if (flags.url !== undefined) return await work(await serverDoor(flags));
   const { settings, isProduction } = await readSettings(flags);
   refuseAccidentalEmbedded(settings, isProduction);
   const { open } = await import("../../open.ts");
@@ -116,7 +116,7 @@ async function through<T>(flags: TokenFlags, work: (door: Door) => Promise<T>): 
     throw error;
   });
   // A running server has the folder: it does the same for us.
-  if (hf === null) return await work(serverDoor(flags));
+  if (hf === null) return await work(await serverDoor(flags));
   try {
     return await work({
       async create(token) {
@@ -131,8 +131,8 @@ async function through<T>(flags: TokenFlags, work: (door: Door) => Promise<T>): 
   }
 }
 
-function serverDoor(flags: TokenFlags): Door {
-  const api = readApi(flags);
+async function serverDoor(flags: TokenFlags): Promise<Door> {
+  const api = await readApi(flags);
   return {
     create: (token) => api.createToken(token),
     list: async () => (await api.listTokens()).tokens,

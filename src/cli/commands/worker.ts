@@ -1,15 +1,15 @@
 // holdfast worker: more hands for a database that others serve.
 import type { Command } from "commander";
-import { withWorkerFlags, type ServerOptions } from "./options.ts";
+import { withHealthFlags, withWorkerFlags, type ServerOptions } from "./options.ts";
 import { runCommand } from "./serve.ts";
 
 export function addWorker(program: Command): void {
   const command = program
     .command("worker")
-    .summary("run a worker without HTTP")
+    .summary("run a worker, without HTTP but for health checks")
     .description(
-      "Runs a worker and nothing else. Start as many as you like on one PostgreSQL server.\n" +
+      "Runs a worker and nothing else; with --health-port it answers health checks. Start as many as you like on one PostgreSQL server.\n" +
         "The embedded database belongs to one process at a time: there, use dev or start.",
     );
-  withWorkerFlags(command).action((options: ServerOptions) => runCommand("worker", options));
+  withHealthFlags(withWorkerFlags(command)).action((options: ServerOptions) => runCommand("worker", options));
 }

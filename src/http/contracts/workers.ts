@@ -1,7 +1,7 @@
 // /api/v1/workers: who is there, and which jobs each holds until when.
 import { z } from "zod";
 import { contract } from "../contract.ts";
-import { isoTime, uuid } from "../fields.ts";
+import { idParams, isoTime, uuid } from "../fields.ts";
 
 const lease = z
   .object({
@@ -23,6 +23,8 @@ const worker = z
     startedAt: isoTime,
     beatAt: isoTime,
     silentMs: z.int().meta({ description: "How long ago it was last heard of." }),
+    drainAskedAt: isoTime.nullable().meta({ description: "Since when it takes no more jobs; null: it takes some." }),
+    drainAskedBy: z.string().nullable(),
     leases: z.array(lease),
   })
   .meta({ id: "Worker" });
@@ -40,5 +42,23 @@ export const workerContracts = {
       orphans: z.array(lease).meta({ description: "Leases whose worker is not there any more." }),
     }),
     answers: { 200: "At most 1,000 workers, and the 200 leases that end first." },
+  }),
+  drainWorker: contract({
+    method: "POST",
+    path: "/api/v1/workers/:id/drain",
+    access: "operator",
+    summary: "Ask one worker to take no more jobs; what runs in it goes on.",
+    params: idParams,
+    output: z.object({ id: uuid, name: z.string(), draining: z.literal(true) }),
+    answers: { 200: "It learns of it within seconds; twice is once." },
+  }),
+  resumeWorker: contract({
+    method: "POST",
+    path: "/api/v1/workers/:id/resume",
+    access: "operator",
+    summary: "Let a worker that was drained take jobs again.",
+    params: idParams,
+    output: z.object({ id: uuid, name: z.string(), draining: z.literal(false) }),
+    answers: { 200: "It learns of it within seconds." },
   }),
 };

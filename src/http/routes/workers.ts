@@ -2,6 +2,7 @@
 import type { Holdfast } from "../../client/client.ts";
 import type { Lease } from "../../store/workers/list.ts";
 import { workerContracts } from "../contracts/workers.ts";
+import { iso } from "../job-view.ts";
 import { route } from "./route.ts";
 
 const toLeaseView = (lease: Lease) => ({ ...lease, expiresAt: lease.expiresAt.toISOString() });
@@ -16,11 +17,20 @@ export function makeWorkerRoutes(hf: Holdfast) {
             ...worker,
             startedAt: worker.startedAt.toISOString(),
             beatAt: worker.beatAt.toISOString(),
+            drainAskedAt: iso(worker.drainAskedAt),
             leases: worker.leases.map(toLeaseView),
           })),
           orphans: orphans.map(toLeaseView),
         },
       };
+    }),
+    drainWorker: route(workerContracts.drainWorker, async ({ params: { id } }, { caller }) => {
+      const { name } = await hf.workers.drain(id, { by: caller.name });
+      return { body: { id, name, draining: true } };
+    }),
+    resumeWorker: route(workerContracts.resumeWorker, async ({ params: { id } }) => {
+      const { name } = await hf.workers.resume(id);
+      return { body: { id, name, draining: false } };
     }),
   };
 }

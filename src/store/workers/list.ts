@@ -21,6 +21,9 @@ export interface WorkerInfo {
   startedAt: Date;
   beatAt: Date;
   silentMs: number;
+  /** Since when it takes no more jobs, and who asked for that. */
+  drainAskedAt: Date | null;
+  drainAskedBy: string | null;
   leases: Lease[];
 }
 
@@ -31,7 +34,7 @@ export interface WorkerList {
 }
 
 const WORKERS = sql`
-select id, name, kinds, concurrency, running, started_at, beat_at,
+select id, name, kinds, concurrency, running, started_at, beat_at, drain_asked_at, drain_asked_by,
   greatest(0, round(${asMillis(":schema.clock() - beat_at")}))::float8 as silent_ms
 from :schema.workers order by started_at, id limit 1000`;
 
@@ -62,6 +65,8 @@ interface WorkerRow {
   started_at: Date;
   beat_at: Date;
   silent_ms: number;
+  drain_asked_at: Date | null;
+  drain_asked_by: string | null;
 }
 
 interface LeaseRow {
@@ -89,6 +94,8 @@ export async function listWorkers(store: Store): Promise<WorkerList> {
       startedAt: row.started_at,
       beatAt: row.beat_at,
       silentMs: row.silent_ms,
+      drainAskedAt: row.drain_asked_at,
+      drainAskedBy: row.drain_asked_by,
       leases: leases.filter((lease) => lease.worker_id === row.id).map(toLease),
     })),
     orphans: leases.filter((lease) => !known.has(lease.worker_id)).map(toLease),
