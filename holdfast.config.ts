@@ -1,8 +1,9 @@
 // What `npm start` runs in this repository: the sample kinds and the apps.
 import { defineConfig, sampleJobs } from "holdfast";
+import { articleImport } from "./apps/article-import/src/index.ts";
 import { telegramGateway } from "./apps/telegram-gateway/src/index.ts";
 
 export default defineConfig({
   jobs: sampleJobs,
-  apps: [telegramGateway()],
+  apps: [telegramGateway(), articleImport()],
 });
