@@ -16,7 +16,6 @@ export type ProblemCode =
   | "unknown-host"
   | "private-address"
   | "bad-redirect"
-  | "too-many-redirects"
   | "too-large"
   | "too-slow"
   | "not-a-page"

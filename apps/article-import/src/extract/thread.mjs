@@ -44,7 +44,9 @@ export function readPage({ bytes, contentType, url }) {
   const canonical = resolve(document.querySelector('link[rel="canonical" i]')?.getAttribute("href"), base) ?? null;
   const language = document.documentElement?.getAttribute("lang") ?? null;
   const heading = document.querySelector("title")?.textContent ?? "";
-  const article = new Readability(document, { maxElemsToParse: MAX_ELEMENTS, charThreshold: 200 }).parse();
+  const article = document.documentElement
+    ? new Readability(document, { maxElemsToParse: MAX_ELEMENTS, charThreshold: 200 }).parse()
+    : null;
   // Too little for an article: a page of consent, or one that is made by scripts. Its words say which.
   const body = article
     ? null

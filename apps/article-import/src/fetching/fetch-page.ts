@@ -123,7 +123,8 @@ function statusProblem({ status, headers, url }: GuardedAnswer): Error {
 export function retryAfter(value: string | null, now = Date.now()): number | undefined {
   if (value === null) return undefined;
   if (/^\d{1,9}$/.test(value.trim())) return Math.max(1, Number(value));
-  const at = Date.parse(value);
+  // JavaScript takes many a number for a date.
+  const at = /^[a-z]{3}/i.test(value.trim()) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(at) ? undefined : Math.max(1, Math.ceil((at - now) / 1_000));
 }
 

@@ -26,6 +26,8 @@ export class SampleSite {
   readonly asked = new Map<string, number>();
   /** When each request came, in order. */
   readonly times: { path: string; at: number; agent: string }[] = [];
+  /** What it answers to /robots.txt. */
+  robots = { status: 200, text: "User-agent: *\nDisallow: /private/\n" };
   /** The most requests that were being answered at the same time. */
   mostOpen = 0;
   #open = 0;
@@ -83,7 +85,7 @@ export class SampleSite {
     const n = Number(second);
     switch (first) {
       case "robots.txt":
-        return send(200, "User-agent: *\nDisallow: /private/\n", { "content-type": "text/plain" });
+        return send(this.robots.status, this.robots.text, { "content-type": "text/plain" });
       case "articles":
       case "many":
         return n >= 1 ? send(200, article(n)) : send(404, "No such article");
@@ -113,8 +115,11 @@ export class SampleSite {
         return send(301, "", { location: `/articles/${n}` });
       case "inside":
         return send(302, "", { location: "http://169.254.169.254/latest/meta-data/" });
-      case "port":
-        return send(302, "", { location: `http://${HOST}:1/` });
+      case "to":
+        // As it stands there, but for what no header can hold.
+        return send(302, "", {
+          location: encodeURI(new URL(request.url ?? "/", this.url).searchParams.get("url") ?? "/"),
+        });
       case "flaky":
         return count < 3 ? send(503, "Come again") : send(200, article(8));
       case "busy":

@@ -1,0 +1,149 @@
+// What was read goes to its owner's devices: to one of them, once, whatever breaks off; and nothing of it stays here.
+import { beforeAll, describe, expect, test } from "vitest";
+import { useHoldfast } from "../../../test/support/open-test.ts";
+import { type Device, importOf, openScene, type Scene, served, until } from "./scene.ts";
+
+describe.each(["server", "embedded"] as const)("on the %s tier", (tier) => {
+  const bench = useHoldfast(tier);
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene(bench.hf, { pickupTtl: "1h", pickupTries: 2 });
+  });
+
+  const page = (n: number): string => `${scene.site.url}/many/${n}`;
+  const stateOf = async (device: Device, id: string): Promise<string> =>
+    (await device.call("GET", `/imports/${id}`)).body.state;
+
+  test("the server keeps no text after the ack", async () => {
+    const ada = await scene.as("ada");
+    const id = await importOf(ada, [page(1)]);
+    await served(ada, id);
+    const chunks = async (): Promise<number> => {
+      const { rows } = await bench.hf.sql.query<{ n: string }>("select count(*) as n from :schema.parcel_chunks");
+      return Number(rows[0]!.n);
+    };
+    expect(await chunks()).toBe(1);
+    const [article] = await ada.takeAll("laptop");
+    expect(article).toMatchObject({
+      asked: page(1),
+      url: page(1),
+      title: "How lighthouses were counted",
+      warning: null,
+    });
+    expect(await chunks()).toBe(0);
+    expect(await stateOf(ada, id)).toBe("done");
+    // Not in any other table either.
+    const { rows } = await bench.hf.sql.query<{ name: string }>(
+      "select quote_ident(table_schema) || '.' || quote_ident(table_name) as name from information_schema.tables where table_type = 'BASE TABLE' and table_schema = $1",
+      [bench.hf.schema],
+    );
+    expect(rows.length).toBeGreaterThan(15);
+    for (const { name } of rows) {
+      const found = await bench.hf.sql.query(
+        `select 1 from ${name} t where t::text ilike '%green cover%' or t::text ilike '%lighthouses%' limit 1`,
+      );
+      expect([name, found.rowCount]).toEqual([name, 0]);
+    }
+  });
+
+  test("two devices take one article: one has it, the other is told; an ack that is said again is known", async () => {
+    const bob = await scene.as("bob");
+    const id = await importOf(bob, [page(2)]);
+    await served(bob, id);
+    const { pickups } = (await bob.call("GET", "/pickups")).body;
+    expect(pickups).toHaveLength(1);
+    const [phone, laptop] = await Promise.all([
+      bob.call("GET", `/pickups/${pickups[0].id}`),
+      bob.call("GET", `/pickups/${pickups[0].id}`),
+    ]);
+    expect([phone.status, laptop.status]).toEqual([200, 200]);
+    const ack = (device: string) =>
+      bob.call("POST", `/imports/${id}/items/1/ack`, { outcome: "saved", device, url: page(2) });
+    const answers = await Promise.all([ack("phone"), ack("laptop")]);
+    expect(answers.filter(({ body }) => body.mine)).toHaveLength(1);
+    expect(answers.map(({ body }) => body.outcome)).toEqual(["saved", "saved"]);
+    const winner = answers[0].body.mine ? "phone" : "laptop";
+    expect((await ack(winner)).body).toEqual({ outcome: "saved", first: false, mine: true });
+    expect((await bob.call("GET", `/pickups/${pickups[0].id}`)).status).toBe(404);
+    expect((await bob.call("GET", "/pickups")).body.pickups).toEqual([]);
+    const { rows } = await bench.hf.sql.query<{ n: string }>(
+      "select count(*) as n from :schema.articles_saved where owner = 'bob'",
+    );
+    expect(Number(rows[0]!.n)).toBe(1);
+  });
+
+  test("what the owner has is a duplicate: before it is fetched, after a redirect, and when two imports race", async () => {
+    const cem = await scene.as("cem");
+    const { site } = scene;
+    await served(cem, await importOf(cem, [`${site.url}/articles/3`]));
+    await cem.takeAll("laptop");
+    const asked = site.asked.get("/articles/3");
+    const again = await importOf(cem, [`${site.url}/articles/3?utm_medium=x`]);
+    expect(await served(cem, again)).toMatchObject([{ state: "duplicate" }]);
+    expect(site.asked.get("/articles/3")).toBe(asked);
+    expect(await served(cem, await importOf(cem, [`${site.url}/moved/3`]))).toMatchObject([{ state: "duplicate" }]);
+    // Two imports of one page, both read before either is taken.
+    const [one, two] = await Promise.all([importOf(cem, [page(3)]), importOf(cem, [page(3)])]);
+    await Promise.all([served(cem, one), served(cem, two)]);
+    await cem.takeAll("laptop");
+    const states = [await served(cem, one), await served(cem, two)].flat().map((item) => item.state as string);
+    expect(states.toSorted()).toEqual(["duplicate", "saved"]);
+    // Nobody else's.
+    const dee = await scene.as("dee");
+    expect(await served(dee, await importOf(dee, [page(3)]))).toMatchObject([{ state: "handed-over" }]);
+    // The count before starting knows it, and it can be asked for all the same.
+    expect((await cem.call("POST", "/preview", { text: `${page(3)} ${page(4)}` })).body.counts).toEqual({
+      valid: 2,
+      invalid: 0,
+      duplicates: 0,
+      saved: 1,
+    });
+    expect(await served(cem, await importOf(cem, [page(3)], { again: true }))).toMatchObject([
+      { state: "handed-over" },
+    ]);
+  });
+
+  test("a client that stays away longer than the time loses nothing: the page is fetched again, and after the tries can be retried", async () => {
+    const eve = await scene.as("eve");
+    const id = await importOf(eve, [page(5)]);
+    await served(eve, id);
+    const { pickups: old } = (await eve.call("GET", "/pickups")).body;
+    for (const bounces of [1, 2]) {
+      await bench.hf.clock.advance("61m");
+      await bench.hf.janitor.run("expire-hand-backs");
+      await until("it to be handed over again", async () => (await served(eve, id))[0].bounces === bounces);
+      expect(await served(eve, id)).toMatchObject([{ state: "handed-over", bounces }]);
+    }
+    expect(scene.site.asked.get("/many/5")).toBe(3);
+    // A late word about what is gone: the one that is there now is meant.
+    expect((await eve.call("GET", `/pickups/${old[0].id}`)).status).toBe(404);
+    await bench.hf.clock.advance("61m");
+    await bench.hf.janitor.run("expire-hand-backs");
+    expect(await served(eve, id)).toMatchObject([{ state: "error", error: { code: "expired" } }]);
+    expect((await eve.call("POST", `/imports/${id}/items/1/retry`, {})).body).toEqual({ retried: 1 });
+    expect(await served(eve, id)).toMatchObject([{ state: "handed-over" }]);
+    expect(await eve.takeAll("laptop")).toHaveLength(1);
+    expect(await stateOf(eve, id)).toBe("done");
+    const metrics = await bench.hf.metrics.text();
+    expect(metrics).toMatch(/holdfast_articles_import_pickups_expired_total [2-9]\b/);
+  });
+
+  test("an ack while the page is fetched again is refused, so that nothing is taken for saved that is not", async () => {
+    const fay = await scene.as("fay");
+    const id = await importOf(fay, [page(6)]);
+    await served(fay, id);
+    await scene.worker?.stop();
+    await bench.hf.clock.advance("61m");
+    await bench.hf.janitor.run("expire-hand-backs");
+    expect(
+      await fay.call("POST", `/imports/${id}/items/1/ack`, { outcome: "saved", device: "laptop", url: page(6) }),
+    ).toMatchObject({
+      status: 409,
+      body: { error: { code: "ARTICLES_NOT_HANDED_OVER" } },
+    });
+    const worker = await bench.hf.work(scene.kinds);
+    await served(fay, id);
+    expect(await fay.takeAll("laptop")).toHaveLength(1);
+    await worker.stop();
+  });
+});
