@@ -169,12 +169,18 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
       }
       const results: Inserted[] = [];
       const target = tx === undefined ? undefined : store.on(fromTransaction(tx));
+      const keep = (part: NewJob[]): Promise<Inserted[]> =>
+        target ? insertJobs(target, part, null) : insert(part, PATIENCE_MS);
       for (const chunk of chunks(jobs)) {
+        if (!chunk.some((job) => job.coalesceKey !== undefined)) {
+          for (const done of await keep(chunk)) results.push(done);
+          continue;
+        }
         const { first, rest } = splitRepeated(chunk);
         const byJob = new Map<NewJob, Inserted>();
         // Rows with a coalesce key that already stands in the statement follow one by one: the newest payload wins.
         for (const part of [first, ...rest.map((job) => [job])]) {
-          const done = target ? await insertJobs(target, part, null) : await insert(part, PATIENCE_MS);
+          const done = await keep(part);
           for (const [index, job] of part.entries()) byJob.set(job, done[index]!);
         }
         for (const job of chunk) results.push(byJob.get(job)!);

@@ -56,6 +56,11 @@ export interface Db extends Queryable {
     options?: QueryOptions,
   ): Promise<QueryResult<Row>>;
   /**
+   * Sends the lines of a COPY FROM STDIN, in any pieces, in a transaction of its own. If making the pieces throws, that is
+   * the error and nothing is stored. Server tier only: embedded, nothing would be gained.
+   */
+  readonly copyIn: ((text: string, parts: Iterable<string>, options?: QueryOptions) => Promise<void>) | undefined;
+  /**
    * Runs `work` between BEGIN and COMMIT on one connection. ROLLBACK when it throws. When COMMIT itself fails with a
    * broken connection the outcome is unknown, and the error says so (`DatabaseUnavailable`).
    */

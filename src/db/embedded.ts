@@ -60,6 +60,7 @@ export async function openEmbedded(home: EmbeddedHome, options: EmbeddedOptions 
 
 class EmbeddedDb implements Db {
   readonly tier = "embedded";
+  readonly copyIn = undefined;
   readonly #settings: Settings;
   readonly #lock: FolderLock | null;
   readonly #host: Host;

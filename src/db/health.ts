@@ -66,6 +66,7 @@ export function watchHealth(db: Db, pulses: Pulses): WatchedDb {
     db: {
       tier: db.tier,
       query: (text, values, options) => noted(db.query(text, values, options)),
+      copyIn: db.copyIn && ((text, parts, options) => noted(db.copyIn!(text, parts, options))),
       transaction: (work, options) => noted(db.transaction(work, options)),
       script: (text, options) => noted(db.script(text, options)),
       listen,

@@ -2,12 +2,13 @@
 // - every statement settles within its timeout; the timeout destroys the socket at once and cancels the statement;
 // - a connection that broke says so in `lost` and runs nothing more;
 // - 'error' events have a listener from the first moment, so that none of them ends the process.
-import { Client, Query, type QueryResult } from "pg";
+import { Client, type Query, type QueryResult } from "pg";
 import { Closed, DatabaseUnavailable, OptionInvalid } from "../errors.ts";
 import { formatDuration } from "../shared/duration.ts";
 import { startDeadline } from "./deadline.ts";
 import { cancelStatement } from "./postgres-cancel.ts";
 import type { PostgresSettings } from "./postgres-options.ts";
+import { type Answered, makeCopy, makeQuery } from "./postgres-query.ts";
 import { endsConnection, isConnectionTrouble, reasonOf } from "./retryable.ts";
 
 const MAY_HAVE_TAKEN_EFFECT = "The statement may or may not have taken effect.";
@@ -70,11 +71,20 @@ export class PostgresConnection extends Client {
     timeoutMs: number,
     outcome = MAY_HAVE_TAKEN_EFFECT,
   ): Promise<QueryResult> {
+    if (values && values.length > MOST_VALUES) return Promise.reject(tooMany(values.length));
+    return this.#send((answered) => makeQuery(text, values, answered), timeoutMs, outcome);
+  }
+
+  /** `text` is a COPY FROM STDIN. The parts are its lines, in any pieces. */
+  copyIn(text: string, parts: Iterable<string>, timeoutMs: number): Promise<QueryResult> {
+    return this.#send((answered) => makeCopy(text, parts, answered), timeoutMs, MAY_HAVE_TAKEN_EFFECT);
+  }
+
+  #send(make: (answered: Answered) => Query, timeoutMs: number, outcome: string): Promise<QueryResult> {
     if (this.lost) {
       const notSent = outcome === MAY_HAVE_TAKEN_EFFECT ? "The statement was not sent." : outcome;
       return Promise.reject(this.#unavailable("is not connected any more", notSent, this.lost));
     }
-    if (values && values.length > MOST_VALUES) return Promise.reject(tooMany(values.length));
     return new Promise((resolve, reject) => {
       const sentAt = performance.now();
       const stop = startDeadline(timeoutMs, () => {
@@ -97,7 +107,7 @@ export class PostgresConnection extends Client {
         if (endsConnection(error)) this.destroy(error);
         reject(isConnectionTrouble(error) ? this.#unavailable("broke the connection", outcome, lost ?? error) : error);
       };
-      this.query(makeQuery(text, values, answered));
+      this.query(make(answered));
     });
   }
 
@@ -106,16 +116,6 @@ export class PostgresConnection extends Client {
     const why = cause ? ` (${reasonOf(cause)})` : "";
     return new DatabaseUnavailable(`PostgreSQL at ${this.#address} ${what}${why}. ${outcome}`, HINT, { cause });
   }
-}
-
-type Answered = (error: Error | undefined, result: QueryResult) => void;
-
-/** Never a named statement. Without values pg would fall back to the protocol that takes several statements. */
-function makeQuery(text: string, values: readonly unknown[] | undefined, answered: Answered): Query {
-  if (values === undefined) return new Query(text, answered);
-  if (values.length > 0) return new Query(text, [...values], answered);
-  const config = { text, queryMode: "extended" };
-  return new Query(config, [], answered);
 }
 
 function tooMany(count: number): OptionInvalid {

@@ -73,6 +73,10 @@ class PostgresDb implements Db {
     });
   }
 
+  async copyIn(text: string, parts: Iterable<string>, options?: QueryOptions): Promise<void> {
+    await this.#call(options, (connection, timeoutMs) => connection.copyIn(text, parts, timeoutMs));
+  }
+
   async transaction<T>(work: (tx: Queryable) => Promise<T>, options?: QueryOptions): Promise<T> {
     const timeoutMs = this.#timeoutOf(options);
     return this.#call(options, (connection) =>

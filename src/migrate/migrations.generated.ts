@@ -90,5 +90,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "014_draining_workers",
     "breaking": false,
     "sql": "-- A worker that was asked to take no more jobs. It learns of it with its next beat, or at once when it is woken.\nalter table :schema.workers\n  add column drain_asked_at timestamptz,\n  add column drain_asked_by text;\n"
+  },
+  {
+    "version": 15,
+    "name": "015_times_by_default",
+    "breaking": false,
+    "sql": "-- Jobs that are copied in (store/jobs/insert.ts) take their times from the database's clock, as inserted ones do.\n\nalter table :schema.jobs alter column run_at set default :schema.clock();\nalter table :schema.jobs alter column created_at set default :schema.clock();\n"
   }
 ];

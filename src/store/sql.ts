@@ -119,6 +119,8 @@ export interface Store {
   readonly schema: string;
   readonly tier: Db["tier"];
   query<Row>(statement: Statement, values?: readonly unknown[], options?: QueryOptions): Promise<QueryResult<Row>>;
+  /** See Db.copyIn. Not on somebody else's connection. */
+  readonly copyIn: ((statement: Statement, parts: Iterable<string>) => Promise<void>) | undefined;
   /** See Db.assertOutside. */
   assertOutside(): void;
   /** `tx` is the connection under the store that `work` is given. */
@@ -133,6 +135,7 @@ export function makeStore(db: Db, schema: string): Store {
     schema,
     tier: db.tier,
     query: (statement, values) => connection.query(statement.textIn(quoted), values),
+    copyIn: undefined,
     assertOutside: () => {},
     transaction: (work) => work(onConnection(connection), connection),
     on: onConnection,
@@ -141,6 +144,7 @@ export function makeStore(db: Db, schema: string): Store {
     schema,
     tier: db.tier,
     query: (statement, values, options) => db.query(statement.textIn(quoted), values, options),
+    copyIn: db.copyIn && ((statement, parts) => db.copyIn!(statement.textIn(quoted), parts)),
     assertOutside: () => db.assertOutside(),
     transaction: (work) => db.transaction((tx) => work(onConnection(tx), tx)),
     on: onConnection,
@@ -158,3 +162,9 @@ export const fromMicros = (expression: string): string =>
 export const asMillis = (expression: string): string => `(date_part('epoch', ${expression}) * 1e3)`;
 /** A UUIDv7 made by the database, for rows that no client could have named. */
 export const sqlUuidv7 = `encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid()) placing substring(int8send(floor(extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid`;
+
+/** A value in a line of COPY. */
+export const copyText = (value: string): string => value.replaceAll(COPY_SPECIALS, (found) => COPY_ESCAPES[found]!);
+
+const COPY_SPECIALS = /[\\\n\r\t]/g;
+const COPY_ESCAPES: Record<string, string> = { "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t" };

@@ -91,6 +91,7 @@ const NO_DATABASE: Store = {
   schema: "none",
   tier: "embedded",
   query: refuse,
+  copyIn: undefined,
   assertOutside: () => {},
   transaction: refuse,
   on: () => NO_DATABASE,

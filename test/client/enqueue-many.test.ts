@@ -35,6 +35,40 @@ describe.each(TIERS)("many in one call, %s", (tier) => {
     expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toEqual([]);
   });
 
+  test("of which the last cannot be stored are refused, also when there are very many, and the next call goes through", async () => {
+    const kind = makeKind();
+    const rows = Array.from({ length: 1_000 }, (_, n) => ({ payload: n < 999 ? n : { bad: "\0" } }));
+    for (let again = 0; again < 12; again += 1) {
+      const error = await caught(bench.hf.enqueueMany(kind, rows));
+      expect(error).toMatchObject({ code: "HOLDFAST_PAYLOAD_INVALID", message: expect.stringContaining("row 999") });
+    }
+    expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toEqual([]);
+    expect(await bench.hf.enqueueMany(kind, rows.slice(0, 999))).toHaveLength(999);
+  });
+
+  test("that are too much for one statement go in several", async () => {
+    const kind = makeKind<string>();
+    const rows = Array.from({ length: 250 }, (_, n) => ({ payload: `${n}${"x".repeat(20_000)}` }));
+    const results = await bench.hf.enqueueMany(kind, rows);
+    expect(new Set(results.map(({ id }) => id)).size).toBe(250);
+    expect((await bench.hf.jobs.get(results[249]!.id))?.payload).toBe(rows[249]!.payload);
+    expect((await bench.hf.jobs.list({ kind: kind.kind, limit: 500 })).jobs).toHaveLength(250);
+  });
+
+  test("are due now, by the database's clock", async () => {
+    const kind = makeKind();
+    const results = await bench.hf.enqueueMany(
+      kind,
+      Array.from({ length: 300 }, () => ({ payload: null })),
+    );
+    const jobs = await Promise.all([results[0]!, results[299]!].map(({ id }) => bench.hf.jobs.get(id)));
+    for (const job of jobs) {
+      expect(job?.runAt).toEqual(job?.createdAt);
+      expect(Math.abs(job!.createdAt.getTime() - Date.now())).toBeLessThan(60_000);
+    }
+    expect(await drain(bench.hf, [kind])).toMatchObject({ done: 300 });
+  });
+
   test("may each have options of their own", async () => {
     const kind = makeKind();
     const results = await bench.hf.enqueueMany(kind, [

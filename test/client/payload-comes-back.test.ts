@@ -56,6 +56,18 @@ describe.each(TIERS)("payloads, %s", (tier) => {
     await roundTrip(TORTURE.map(([, payload]) => payload));
   });
 
+  test("of every awkward sort come back equal among very many", async () => {
+    const payloads = Array.from({ length: 20 }, () => TORTURE.map(([, payload]) => payload)).flat();
+    for (const kind of [makeKind(), defineJob(uniqueName(), { schema: z.unknown(), run: () => undefined })]) {
+      const results = await bench.hf.enqueueMany(
+        kind,
+        payloads.map((payload) => ({ payload })),
+      );
+      const stored = await Promise.all(results.map(({ id }) => bench.hf.jobs.get(id)));
+      expect(stored.map((job) => job?.payload)).toEqual(payloads);
+    }
+  });
+
   test("with a key called __proto__ keep it, and nobody's prototype changes", async () => {
     const payload: unknown = JSON.parse('{"__proto__": {"admin": true}, "list": [{"__proto__": 1}]}');
     const { id } = await bench.hf.enqueue(echo, payload);

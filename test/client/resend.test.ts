@@ -84,18 +84,18 @@ describe("a reply that was lost", () => {
     expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 2 });
   });
 
-  test("of many in one call makes each of them once", async () => {
+  test.each([
+    ["many", 50, INSERT],
+    ["very many, before they were sent,", 400, "copy "],
+    ["very many, after they were stored,", 400, "the last of them"],
+  ])("of %s in one call makes each of them once", async (_when, count, text) => {
     const kind = makeKind();
-    const lost = proxy.loseReplyTo(INSERT);
-    const [results] = await Promise.all([
-      hf.enqueueMany(
-        kind,
-        Array.from({ length: 200 }, (_, payload) => ({ payload })),
-      ),
-      lost,
-    ]);
-    expect(results.filter(({ created }) => created)).toHaveLength(200);
-    expect((await bench.hf.jobs.list({ kind: kind.kind, limit: 500 })).jobs).toHaveLength(200);
+    const rows = Array.from({ length: count }, (_, n) => ({ payload: n === count - 1 ? "the last of them" : n }));
+    const lost = proxy.loseReplyTo(text);
+    const [results] = await Promise.all([hf.enqueueMany(kind, rows), lost]);
+    expect(results.filter(({ created }) => created)).toHaveLength(count);
+    const { jobs } = await bench.hf.jobs.list({ kind: kind.kind, limit: 500 });
+    expect(jobs.map(({ id }) => id).toSorted()).toEqual(results.map(({ id }) => id).toSorted());
   });
 
   test("while the job was already run finds it in the history", async () => {

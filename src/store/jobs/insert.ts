@@ -1,8 +1,8 @@
 // Accepts jobs. One text parameter, used once: that is what every driver and query builder hands on unchanged, so the
-// same two statements also run inside a caller's own transaction.
+// same two statements also run inside a caller's own transaction. (Very many plain ones are copied in outside of one.)
 //
 // `insertPlain` is the hot one: no key, no group, no coalescing. `insertSpecial` does all three in one commit.
-import { asMicros, routine, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, copyText, routine, sql, type Statement, type Store } from "../sql.ts";
 import type { ClaimedJob } from "./claim.ts";
 
 export interface NewJob {
@@ -61,8 +61,14 @@ from (
 
 const INSERT_ALIKE = routine({ name: "insert_alike", takes: ["text"], gives: "void", body: ALIKE });
 
-// The same, and the worker that waits for them has them already, under a light lease (store/jobs/mark.ts): nobody can see
-// the jobs before the lease, because both come with this commit.
+// The same for very many that are due now: PostgreSQL then writes a page of rows at a time. The times are the columns' defaults.
+const COPY_ALIKE = sql`copy :schema.jobs (id, kind, queue, rank, max_attempts, payload) from stdin`;
+/** Below this a second round trip costs more than it gains. */
+const FEWEST_TO_COPY = 200;
+const LINES_PER_PART = 100;
+
+// As INSERT_ALIKE, and the worker that waits for them has them already, under a light lease (store/jobs/mark.ts): nobody
+// can see the jobs before the lease, because both come with this commit.
 const INSERT_TAKEN = routine({
   name: "insert_taken",
   takes: ["text", "bigint", "uuid", "integer"],
@@ -205,8 +211,25 @@ function alikeJson(jobs: readonly NewJob[]): string {
   return `${common.slice(0, -1)},"pairs":[${jobs.map((job) => `["${job.id}",${job.payload}]`).join(",")}]}`;
 }
 
+/** The lines of a COPY. JSON text has no line breaks and no tabs, but it has backslashes. */
+function* alikeLines(jobs: readonly NewJob[]): Generator<string> {
+  const { kind, queue, rank, attempts } = jobs[0]!;
+  const common = `\t${copyText(kind)}\t${copyText(queue)}\t${rank}\t${attempts}\t`;
+  let part = "";
+  for (const [index, { id, payload }] of jobs.entries()) {
+    part += `${id}${common}${payload.includes("\\") ? copyText(payload) : payload}\n`;
+    if (index % LINES_PER_PART < LINES_PER_PART - 1) continue;
+    yield part;
+    part = "";
+  }
+  if (part !== "") yield part;
+}
+
 export async function insertPlain(store: Store, jobs: readonly NewJob[]): Promise<Inserted[]> {
-  if (areAlike(jobs)) await store.query(INSERT_ALIKE, [alikeJson(jobs)]);
+  const alike = areAlike(jobs);
+  if (alike && jobs[0]!.delayMs === undefined && store.copyIn && jobs.length >= FEWEST_TO_COPY) {
+    await store.copyIn(COPY_ALIKE, alikeLines(jobs));
+  } else if (alike) await store.query(INSERT_ALIKE, [alikeJson(jobs)]);
   else await store.query(INSERT_PLAIN, [`[${jobs.map(asJson).join(",")}]`]);
   return jobs.map((job) => ({ id: job.id, created: true, conflict: false, coalesced: false }));
 }
