@@ -6,6 +6,7 @@ export {
   defineApp,
   type App,
   type AppAuth,
+  type AppAuthContext,
   type AppCommand,
   type AppCommandContext,
   type AppOptions,
@@ -13,6 +14,7 @@ export {
   type AppRequest,
   type AppRoute,
   type AppStart,
+  type FormPart,
 } from "./apps/define-app.ts";
 export { migrationsFrom } from "./apps/migrations-from.ts";
 export { prepareApps, startApps, type StartAppsOptions } from "./apps/start-apps.ts";
@@ -40,7 +42,7 @@ export type { OpenedContent, Range } from "./inbox/open-content.ts";
 export type { Arrival, PollOptions } from "./inbox/poll.ts";
 export type { Draft, PutFiles, PutParcel } from "./inbox/put.ts";
 export type { FileOptions, PutFile, PutOptions } from "./inbox/put-options.ts";
-export type { SavedFile } from "./inbox/save-file.ts";
+export { fileName as savedFileName, saveFile, type FileSource, type SavedFile } from "./inbox/save-file.ts";
 export type { Stuck } from "./inbox/stuck.ts";
 export type { InboxOptions } from "./options/inbox.ts";
 export type { Acked } from "./store/inbox/ack.ts";
@@ -54,6 +56,7 @@ export type { HealthCheck, HealthReport, LiveReport } from "./client/health.ts";
 export type { Metrics } from "./client/metrics.ts";
 export type { QueueInfo, Queues } from "./client/queues.ts";
 export type { Stats, StatsOptions } from "./client/stats.ts";
+export { lockFolder, type FolderLock } from "./db/folder-lock.ts";
 export { fromDrizzle } from "./db/caller-transaction.ts";
 export type { Transaction } from "./job/caller-transaction.ts";
 export type { Batch, BatchItem, BatchState, ItemState, OutcomeRule } from "./job/batch.ts";

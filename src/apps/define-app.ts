@@ -18,16 +18,35 @@ export interface AppRequest {
   params: Record<string, string>;
   query: URLSearchParams;
   hf: Holdfast;
-  /** null where the route is public or has its own `auth`. */
+  /** null where the route is public, or has its own `auth` that did not ask. */
   caller: Caller | null;
   /** The body as JSON; answers 4xx by itself if it is none, too large or too slow. */
   json(): Promise<unknown>;
   /** The body piece by piece; the same. */
   bytes(): AsyncIterable<Uint8Array>;
+  /** The parts of a form (multipart/form-data), one after the other; the same. */
+  form(): AsyncIterable<FormPart>;
+}
+
+/** Its content is read before the next part comes; what nobody reads is passed over. */
+export interface FormPart {
+  /** The name of the form's field. */
+  field: string;
+  /** undefined: a plain field, not a file. */
+  filename: string | undefined;
+  type: string;
+  content: AsyncIterable<Uint8Array>;
 }
 
 /** What a function that decides may look at: not the body, which is not read for strangers. */
-export type AppAuth = (request: Request, context: { params: Record<string, string>; hf: Holdfast }) => unknown;
+export type AppAuth = (request: Request, context: AppAuthContext) => unknown;
+
+export interface AppAuthContext {
+  params: Record<string, string>;
+  hf: Holdfast;
+  /** Whose token it shows, as `auth: "token"` asks; 401 if it shows none that counts. The route's `caller` then. */
+  identify(): Promise<Caller>;
+}
 
 export interface AppRoute {
   method: (typeof APP_METHODS)[number];

@@ -8,6 +8,7 @@ import type { Caller } from "../shared/caller.ts";
 import { readJson, streamBody } from "./body.ts";
 import { admit, type Identify } from "./callers.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
+import { boundaryOf, readParts } from "./multipart.ts";
 import { fileAnswer, PAGE_POLICY } from "./static-files.ts";
 
 export interface AppRoutesInput {
@@ -58,7 +59,9 @@ async function admitTo(route: AppRoute, context: Context, hf: Holdfast, identify
     admit(caller, { access: role, scope }, params);
     return caller;
   }
-  if ((await auth(request, { params, hf })) === true) return null;
+  let caller: Caller | null = null;
+  const asked = async (): Promise<Caller> => (caller ??= await identify(request));
+  if ((await auth(request, { params, hf, identify: asked })) === true) return caller;
   throw new Refusal("HOLDFAST_HTTP_UNAUTHORIZED", "This may not be called like that.", "Ask whoever runs this server.");
 }
 
@@ -97,6 +100,11 @@ function appRequest(context: Context, hf: Holdfast, caller: Caller | null, maxBy
     caller,
     json: () => readJson(request, maxBytes),
     bytes: () => streamBody(request, { maxBytes }),
+    form() {
+      const boundary = boundaryOf(request.headers.get("content-type"));
+      if (boundary !== undefined) return readParts(streamBody(request, { maxBytes }), boundary);
+      throw new Refusal("HOLDFAST_HTTP_REQUEST_UNREADABLE", "The body is not a form.", "Send multipart/form-data.");
+    },
   };
 }
 

@@ -1,16 +1,8 @@
 // multipart/form-data as it arrives: one part after the other, each a stream that is read before the next begins. Holds no
 // more than one piece of the body and a boundary. A body that ends before its last boundary is an error, never a shorter
 // file.
+import type { FormPart } from "../apps/define-app.ts";
 import { Refusal } from "./errors.ts";
-
-export interface Part {
-  /** The name of the form's field. */
-  field: string;
-  /** undefined: a plain field, not a file. */
-  filename: string | undefined;
-  type: string;
-  content: AsyncIterable<Uint8Array>;
-}
 
 const MAX_HEADER_BYTES = 16_384;
 const MAX_PREAMBLE_BYTES = 65_536;
@@ -25,7 +17,7 @@ export function boundaryOf(contentType: string | null): string | undefined {
   return boundary;
 }
 
-export async function* readParts(body: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<Part, void> {
+export async function* readParts(body: AsyncIterable<Uint8Array>, boundary: string): AsyncGenerator<FormPart, void> {
   // The first boundary may stand at the very beginning; every other one is at the beginning of a line.
   const source = new Source(body, Buffer.from("\r\n"));
   const delimiter = Buffer.from(`\r\n--${boundary}`);
@@ -55,7 +47,7 @@ async function isLast(source: Source): Promise<boolean> {
   throw malformed("has a boundary that neither ends it nor begins a part");
 }
 
-function toPart(header: string): Omit<Part, "content"> {
+function toPart(header: string): Omit<FormPart, "content"> {
   const lines = new Map<string, string>();
   for (const line of header.split("\r\n")) {
     const colon = line.indexOf(":");

@@ -47,6 +47,8 @@ export interface Inbox {
   putMany(files: PutFiles, options?: { tx?: Transaction | undefined }): Promise<PutParcel[]>;
   /** Stores content without showing it to anybody, to be put later: inside a short transaction, say. */
   draft(content: Content, options?: FileOptions): Promise<Draft>;
+  /** Drafts that will not be put: the janitor removes them when it comes by, without waiting until they are silent. */
+  discard(drafts: readonly Draft[]): Promise<void>;
   /** Oldest first unless told otherwise; `next` is the cursor of the following page, or null. */
   list(options?: ParcelListOptions): Promise<ParcelPage>;
   /** What is known of a parcel, also when its content is gone. */
@@ -160,6 +162,7 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
       },
       putMany: (files, { tx } = {}) => putter.put(files, tx),
       draft: (content, options = {}) => putter.draft(content, options),
+      discard: (drafts) => putter.discard(drafts),
       async list(options = {}) {
         refuseUnknown("list()", options, ["state", "order", "limit", "cursor"]);
         const limit = checkLimit(options.limit ?? 50, MAX_PAGE);

@@ -55,6 +55,7 @@ export type PutFiles = readonly (PutFile | Draft)[] | AsyncIterable<PutFile | Dr
 export interface Putter {
   draft(content: unknown, options: FileOptions): Promise<Draft>;
   put(files: PutFiles, tx: Transaction | undefined): Promise<PutParcel[]>;
+  discard(drafts: readonly Draft[]): Promise<void>;
 }
 
 export interface PutterInput {
@@ -146,6 +147,9 @@ export function makePutter({ store, limits, recipient, onPut, onTrouble }: Putte
   return {
     async draft(content, options) {
       return await write(prepare("draft()", content, options), store, true);
+    },
+    async discard(drafts) {
+      await giveUp(drafts.map((draft) => ofThisInbox(draft, recipient).id));
     },
     async put(files, tx) {
       const prepared = Array.isArray(files) ? checkAll(files) : checkEach(files);

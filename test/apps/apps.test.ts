@@ -88,6 +88,21 @@ describe.each(TIERS)("%s", (tier) => {
           return { size, caller };
         },
       },
+      {
+        method: "POST",
+        path: "/own/:who",
+        auth: async (_, { params, identify }) => (await identify()).recipient === params["who"],
+        maxBody: 1_000,
+        async handle({ form, caller }) {
+          const parts: string[] = [];
+          for await (const { field, filename, type, content } of form()) {
+            // The first of them is passed over.
+            if (parts.push(`${field} ${filename} ${type}`) === 1) continue;
+            for await (const piece of content) parts.push(Buffer.from(piece).toString());
+          }
+          return { parts, by: caller?.name };
+        },
+      },
       { method: "GET", path: "/boxes/:recipient", auth: "token", scope: "recipient", handle: () => ({ mine: true }) },
       { method: "DELETE", path: "/notes", auth: "token", role: "admin", handle: () => undefined },
       {
@@ -205,6 +220,24 @@ describe.each(TIERS)("%s", (tier) => {
     });
     expect(asked).toEqual(["b1", "b1"]);
     expect((await call("POST", "/hook/b1", { "x-secret": "open sesame" }, "x".repeat(1_048_577))).status).toBe(413);
+  });
+
+  test("a function may ask whose token it is; a form comes part by part", async () => {
+    const bound = await bench.hf.tokens.create({ name: "mine", recipient: "ws-7" });
+    const asBound = { authorization: `Bearer ${bound.token}` };
+    const body = ["a", "b"].map(
+      (name) =>
+        `--line\r\ncontent-disposition: form-data; name="f"; filename="${name}"\r\ncontent-type: x/y\r\n\r\nof ${name}\r\n`,
+    );
+    const form = { ...asBound, "content-type": "multipart/form-data; boundary=line" };
+    const sent = await call("POST", "/own/ws-7", form, `${body.join("")}--line--\r\n`);
+    expect(JSON.parse(sent.text)).toEqual({ parts: ["f a x/y", "f b x/y", "of b"], by: "mine" });
+    expect((await call("POST", "/own/ws-8", form, "")).status).toBe(401);
+    expect((await call("POST", "/own/ws-7", {}, "")).status).toBe(401);
+    expect((await call("POST", "/own/ws-7", { ...bearer, ...json }, "{}")).status).toBe(401);
+    expect((await call("POST", "/own/ws-7", { ...asBound, ...json }, "{}")).status).toBe(400);
+    expect((await call("POST", "/own/ws-7", form, body.join(""))).status).toBe(400);
+    expect((await call("POST", "/own/ws-7", form, `${body.join("")}${"x".repeat(1_000)}`)).status).toBe(413);
   });
 
   test("the guards of the API stand before an app's routes too, and its failures tell nothing", async () => {

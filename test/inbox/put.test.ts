@@ -201,6 +201,18 @@ describe.each(TIERS)("%s", (tier) => {
     expect(await tablesOf(bench, recipient)).toMatchObject({ parcels: 3, drafts: 0, chunks: 3 });
   });
 
+  test("a draft that is discarded goes with the next purge, and cannot be put any more", async () => {
+    const recipient = someone();
+    const inbox = bench.hf.inbox(recipient);
+    const [kept, gone] = [await inbox.draft("stays"), await inbox.draft("goes")];
+    expect(await caught(bench.hf.inbox(someone()).discard([gone]))).toBeInstanceOf(OptionInvalid);
+    await inbox.discard([gone]);
+    expect(await purge(bench)).toMatchObject({ drafts: 1 });
+    expect(await tablesOf(bench, recipient)).toMatchObject({ drafts: 1, chunks: 1 });
+    expect(await caught(inbox.put(gone))).toMatchObject({ code: "HOLDFAST_STATE_CONFLICT" });
+    expect(await inbox.put(kept)).toMatchObject({ created: true });
+  });
+
   test("a draft is seen by nobody until it is put, once, into its own inbox", async () => {
     const recipient = someone();
     const inbox = bench.hf.inbox(recipient);
