@@ -14,10 +14,18 @@ async function findChromium() {
   return await packed.executablePath();
 }
 
+// Tests run as root and in containers; the pages are our own.
+const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
+
 export async function launchChromium() {
-  return await chromium.launch({
+  return await chromium.launch({ executablePath: await findChromium(), args: ARGS });
+}
+
+/** A browser of somebody who comes back: what its pages store stays in the folder. */
+export async function launchProfile(folder, options = {}) {
+  return await chromium.launchPersistentContext(folder, {
     executablePath: await findChromium(),
-    // Tests run as root and in containers; the pages are our own.
-    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+    args: ARGS,
+    ...options,
   });
 }
