@@ -91,6 +91,7 @@ function hintOf(error: unknown): string | undefined {
 function ownDoors(): Record<string, string> {
   const built = fileURLToPath(new URL("..", import.meta.url));
   return {
+    "holdfast/guarded-fetch": join(built, "guarded-fetch", "index.js"),
     "holdfast/http": join(built, "http", "index.js"),
     "holdfast/testing": join(built, "testing", "index.js"),
     holdfast: join(built, "index.js"),

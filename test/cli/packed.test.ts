@@ -114,7 +114,7 @@ test(
 
 test("the doors open with plain import, and nothing of the tests or sources is in the package", async () => {
   const code =
-    'const names = await Promise.all(["holdfast", "holdfast/http", "holdfast/testing"].map((name) => import(name)));' +
+    'const names = await Promise.all(["holdfast", "holdfast/http", "holdfast/testing", "holdfast/guarded-fetch"].map((name) => import(name)));' +
     "console.log(JSON.stringify(names.map((names) => Object.keys(names))));";
   const { stdout } = await run(process.execPath, ["--input-type=module", "-e", code], { cwd: folder });
   const [main, http, testing] = JSON.parse(stdout) as string[][];
