@@ -50,17 +50,20 @@ const PAUSES_MS = [50, 250, 1_000, 2_500];
 const STORED = { created: true, conflict: false, coalesced: false };
 
 export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerInput): Enqueuer {
-  /** Straight to a worker that waits for them: stored and claimed in one commit. Undefined: there is none, or it failed. */
-  async function handOver(jobs: readonly NewJob[]): Promise<Inserted[] | undefined> {
+  /**
+   * Straight to a worker that waits for them: stored and claimed in one commit. "none": nobody waits; "unknown": they may be
+   * stored all the same, and even done.
+   */
+  async function handOver(jobs: readonly NewJob[]): Promise<Inserted[] | "none" | "unknown"> {
     const worker = canBeTaken(jobs) ? offer(jobs[0]!.kind, jobs.length) : undefined;
-    if (!worker) return undefined;
+    if (!worker) return "none";
     let taken: ClaimedJob[];
     try {
       taken = await insertTaken(store, jobs, worker);
     } catch (error) {
       worker.failed(error);
       onTrouble(error);
-      return undefined;
+      return "unknown";
     }
     const results = jobs.map(({ id }) => ({ id, ...STORED }));
     onEnqueued(jobs, results, true);
@@ -68,12 +71,12 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
     return results;
   }
 
-  /** One statement for these jobs, sent again while the answer is unknown. */
-  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number): Promise<Inserted[]> {
+  /** One statement for these jobs, sent again while the answer is unknown. `isAgain`: they were sent before. */
+  async function insert(jobs: readonly NewJob[], lockTimeoutMs: number, isAgain = false): Promise<Inserted[]> {
     let known = new Set<string>();
     for (let tries = 0; ; tries += 1) {
       try {
-        if (tries > 0)
+        if (isAgain || tries > 0)
           known = await findExisting(
             store,
             jobs.map((job) => job.id),
@@ -96,7 +99,8 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
 
   async function run(jobs: NewJob[]): Promise<(Inserted | Error | Promise<Inserted>)[]> {
     try {
-      return (await handOver(jobs)) ?? (await insert(jobs, LOCK_TIMEOUT_MS));
+      const handed = await handOver(jobs);
+      return typeof handed === "string" ? await insert(jobs, LOCK_TIMEOUT_MS, handed === "unknown") : handed;
     } catch (error) {
       if (isConnectionTrouble(error)) return jobs.map((job) => unknownOutcome(job, error));
       if (jobs.length === 1 && !isLockTimeout(error)) return [asError(error)];

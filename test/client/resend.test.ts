@@ -29,6 +29,28 @@ describe.each(TIERS)("ids that are there already, %s", (tier) => {
     expect(await findExisting(bench.store, [...ids, uuidv7()])).toEqual(new Set(ids));
   });
 
+  test("a statement with a key that arrives once more after its job is done makes no second job", async () => {
+    const kind = makeKind();
+    const job = { id: uuidv7(), kind: kind.kind, queue: "default", rank: 0, attempts: 5, payload: "1", key: "late" };
+    const keyed = { ...job, keepKeyMs: 3_600_000 };
+    await insertJobs(bench.store, [keyed], null);
+    // While it waits, and when it is over.
+    expect(await insertJobs(bench.store, [keyed], null)).toMatchObject([
+      { id: job.id, created: true, conflict: false },
+    ]);
+    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await insertJobs(bench.store, [keyed], null)).toMatchObject([
+      { id: job.id, created: true, conflict: false },
+    ]);
+    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toHaveLength(1);
+    // The key of a job that is gone can be used again when its time is over, by another job.
+    await bench.hf.clock.advance("2h");
+    const next = { ...keyed, id: uuidv7() };
+    expect(await insertJobs(bench.store, [next], null)).toMatchObject([{ id: next.id, created: true }]);
+    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+  });
+
   test("cannot be inserted twice", async () => {
     const job = { id: uuidv7(), kind: makeKind().kind, queue: "default", rank: 0, attempts: 5, payload: "1" };
     await insertJobs(bench.store, [job], null);

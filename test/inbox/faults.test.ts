@@ -19,24 +19,14 @@ import { pull } from "#src/cli/pull.js";
 import { openTest, partsOf } from "#src/testing/open-test.js";
 import { createDatabase } from "../support/database.ts";
 import { TIERS } from "../support/open-test.ts";
+import { makeRandom, seedFrom } from "../support/random.ts";
 import { sha256 } from "./scene.ts";
 
 const UPLOADS = Number(process.env["FAULT_UPLOADS"] ?? 40);
-const SEED = Number(process.env["FAULT_SEED"] ?? Math.floor(Math.random() * 2 ** 31));
+const SEED = seedFrom(process.env["FAULT_SEED"]);
 const TOKEN = "0123456789abcdef0123";
 const AT_ONCE = 4;
 const script = fileURLToPath(new URL("children/server.mjs", import.meta.url));
-
-/** Repeatable, and good enough to choose where to cut. */
-function makeRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** The n-th file is the same in every run with the same seed, and is not kept. */
 function fileOf(seed: number, n: number): Buffer {

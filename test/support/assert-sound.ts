@@ -228,6 +228,17 @@ const IDLE_RULES: Record<string, string> = {
   "nothing waits to be buried or cancelled": `select id, kind, hold from :schema.jobs where hold = 4`,
 };
 
+/** A function of the database that names the rules that are broken: its plans are kept, for whoever asks very often. */
+export const soundFunction = (schema: string, name: string): string => {
+  const checks = Object.entries(RULES).map(
+    ([rule, query]) =>
+      `if exists (${query.replaceAll(":schema", () => quoteSchema(schema))}) then return next '${rule.replaceAll("'", "''")}'; end if;`,
+  );
+  return `create or replace function ${name}() returns setof text language plpgsql as $sound$ begin
+${checks.join("\n")}
+end $sound$`;
+};
+
 const SHOWN = 5;
 
 export async function assertSound(

@@ -1,5 +1,7 @@
 // A TCP proxy in front of PostgreSQL, in this process, with the faults a network has:
-// - pause()/resume(): silence both ways, nothing closed, nothing lost (a half-open connection until resumed);
+// - pause()/resume(): silence both ways or one way, nothing closed, nothing lost;
+// - halfOpen(): the server's side is gone and the client is not told: what it says goes nowhere;
+// - slow(): every piece arrives late, or at so many bytes a second; cutAfter(): reset in the middle of whatever is said;
 // - cut(): every connection is reset; refuse(true): new connections get ECONNREFUSED until refuse(false);
 // - onData(hook): decide about each piece of bytes, so that a fault can be tied to what is being said;
 // - loseReplyTo("COMMIT"): that statement reaches the server and is answered, and the answer never arrives.
@@ -16,6 +18,9 @@ export interface Piece {
 /** `lose-reply`: pass this on, throw the next bytes of the other side away, then reset the connection. */
 export type Verdict = "pass" | "drop" | "cut" | "lose-reply";
 
+/** `lost` is called when the reply was thrown away. */
+export type Judgement = Verdict | { verdict: Verdict; lost: () => void };
+
 export interface TcpProxy {
   readonly port: number;
   /** `url` with the proxy's address in place of the server's. */
@@ -26,11 +31,18 @@ export interface TcpProxy {
   isOpen(connection: number): boolean;
   /** Connections accepted since the start. */
   readonly accepted: number;
-  pause(): void;
+  /** One way: the other one goes on. */
+  pause(direction?: Piece["direction"]): void;
   resume(): void;
   cut(): void;
+  /** Connections that are open now; new ones work. */
+  halfOpen(): void;
+  /** From now on; `slow({})` ends it. */
+  slow(how: { ms?: number; jitterMs?: number; bytesPerSecond?: number }): void;
+  /** Once: whichever connection passes the next so many bytes is reset with a part of a piece delivered. */
+  cutAfter(bytes: number): Promise<void>;
   refuse(refused: boolean): Promise<void>;
-  onData(hook: ((piece: Piece) => Verdict) | undefined): void;
+  onData(hook: ((piece: Piece) => Judgement) | undefined): void;
   /** Once: the next piece to the server that contains `text`. Resolves when its reply was thrown away. */
   loseReplyTo(text: string): Promise<void>;
   close(): Promise<void>;
@@ -39,16 +51,19 @@ export interface TcpProxy {
 interface Pair {
   id: number;
   client: Socket;
-  /** None while it was accepted under pause(). */
+  /** None while it was accepted under pause(), or when it is half open. */
   server: Socket | undefined;
+  isHalfOpen?: boolean;
 }
 
 export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const upstream = new URL(target);
   const pairs = new Set<Pair>();
-  let paused = false;
+  let paused: Piece["direction"] | "both" | undefined;
+  let lag: { ms?: number; jitterMs?: number; bytesPerSecond?: number } = {};
+  let cutting: { left: number; done: () => void } | undefined;
   let accepted = 0;
-  let hook: ((piece: Piece) => Verdict) | undefined;
+  let hook: ((piece: Piece) => Judgement) | undefined;
   let trap: { text: string; sprung: () => void } | undefined;
 
   function judge(piece: Piece): { verdict: Verdict; lost?: () => void } {
@@ -57,7 +72,8 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       trap = undefined;
       return { verdict: "lose-reply", lost };
     }
-    return { verdict: hook?.(piece) ?? "pass" };
+    const judged = hook?.(piece) ?? "pass";
+    return typeof judged === "string" ? { verdict: judged } : judged;
   }
 
   function reset(pair: Pair): void {
@@ -71,7 +87,30 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     pair.server = server;
     let losing: { from: Socket; lost: (() => void) | undefined } | undefined;
     const relay = (from: Socket, to: Socket, direction: Piece["direction"]): void => {
+      let last = Promise.resolve();
+      let late = 0;
+      const deliver = (data: Buffer): void => {
+        const waitMs =
+          (lag.ms ?? 0) +
+          Math.random() * (lag.jitterMs ?? 0) +
+          (lag.bytesPerSecond ? (data.length / lag.bytesPerSecond) * 1_000 : 0);
+        if (waitMs === 0 && late === 0) return void to.write(data);
+        late += 1;
+        last = last.then(async () => {
+          await new Promise((resolve) => setTimeout(resolve, waitMs));
+          late -= 1;
+          if (!to.destroyed) to.write(data);
+        });
+      };
       from.on("data", (data: Buffer) => {
+        if (pair.isHalfOpen) return;
+        if (cutting && (cutting.left -= data.length) <= 0) {
+          const { done, left } = cutting;
+          cutting = undefined;
+          to.write(data.subarray(0, data.length + left));
+          reset(pair);
+          return done();
+        }
         if (losing?.from === from) {
           reset(pair);
           losing.lost?.();
@@ -81,17 +120,26 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
         if (verdict === "cut") return reset(pair);
         if (verdict === "drop") return;
         if (verdict === "lose-reply") losing = { from: to, lost };
-        to.write(data);
+        deliver(data);
       });
-      from.on("end", () => to.end());
-      from.on("error", () => reset(pair));
+      from.on("end", () => void last.then(() => to.end()));
+      from.on("error", () => {
+        if (!pair.isHalfOpen || from !== server) reset(pair);
+      });
       from.on("close", () => {
+        if (pair.isHalfOpen && from === server) return;
         pairs.delete(pair);
         to.destroy();
       });
     };
     relay(pair.client, server, "to-server");
     relay(server, pair.client, "to-client");
+    hush(pair);
+  }
+
+  function hush({ client, server }: Pair): void {
+    if (paused === "both" || paused === "to-server") client.pause();
+    if (paused === "both" || paused === "to-client") server?.pause();
   }
 
   const listener = createServer({ noDelay: true }, (client) => {
@@ -99,7 +147,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     const pair: Pair = { id: accepted, client, server: undefined };
     pairs.add(pair);
     client.on("error", () => reset(pair));
-    if (paused) client.pause();
+    if (paused === "both") client.pause();
     else join(pair);
   });
   async function listen(port: number): Promise<void> {
@@ -128,23 +176,36 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     get accepted() {
       return accepted;
     },
-    pause() {
-      paused = true;
-      for (const { client, server } of pairs) {
-        client.pause();
-        server?.pause();
-      }
+    pause(direction) {
+      paused = direction ?? "both";
+      for (const pair of pairs) hush(pair);
     },
     resume() {
-      paused = false;
+      paused = undefined;
       for (const pair of pairs) {
-        if (!pair.server) join(pair);
+        if (!pair.server && !pair.isHalfOpen) join(pair);
         pair.client.resume();
         pair.server?.resume();
       }
     },
     cut() {
       for (const pair of pairs) reset(pair);
+    },
+    halfOpen() {
+      for (const pair of pairs) {
+        if (pair.isHalfOpen || !pair.server) continue;
+        pair.isHalfOpen = true;
+        abort(pair.server);
+        pair.server = undefined;
+      }
+    },
+    slow(how) {
+      lag = how;
+    },
+    cutAfter(bytes) {
+      return new Promise((resolve) => {
+        cutting = { left: bytes, done: resolve };
+      });
     },
     async refuse(refused) {
       if (refused !== listener.listening) return;

@@ -1,10 +1,14 @@
 // A job that is enqueued where a worker waits for it is stored and claimed in one commit, and is a job like any other.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { makeEnqueuer } from "#src/client/enqueue.js";
+import { DatabaseUnavailable } from "#src/errors.js";
+import type { Statement, Store } from "#src/store/sql.js";
 import { openTest, type TestHoldfast } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";
 import { ended } from "../support/events.ts";
 import { makeHeldKind, makeKind } from "../support/make.ts";
 import { type Bench, TIERS, useHoldfast } from "../support/open-test.ts";
+import { soon } from "../support/soon.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 
 const workers: Worker[] = [];
@@ -197,5 +201,37 @@ describe("the answer to a hand-over is lost (server)", () => {
     const { id } = await hf.enqueue(kind, null);
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", claimCount: 1, attempt: 1 });
     expect(cuts).toBe(1);
+  });
+
+  test("it was stored, and even done before it is sent again: it is one job", async () => {
+    let runs = 0;
+    const kind = makeKind<null>({ lease: "1m", run: () => void (runs += 1) });
+    const worker = await bench.hf.work([kind], { concurrency: 5 });
+    workers.push(worker);
+    await pause(400);
+    const { store } = bench;
+    // The answer of the hand-over is lost; what is sent afterwards takes longer than the job itself.
+    const slow: Store = {
+      ...store,
+      async query<Row>(statement: Statement, values?: readonly unknown[]) {
+        const text = statement.textIn("holdfast");
+        if (/insert_(alike|jobs)_/.test(text)) await soon(() => runs).toBe(1);
+        const answer = await store.query<Row>(statement, values);
+        if (text.includes("insert_taken_")) throw new DatabaseUnavailable("The answer is lost.", "Ask again.");
+        return answer;
+      },
+    };
+    const enqueuer = makeEnqueuer({
+      store: slow,
+      onEnqueued: () => {},
+      offer: (name, count) => worker.offer(name, count),
+      onTrouble: () => {},
+    });
+    const { id, created } = await enqueuer.enqueue(kind, null, {});
+    expect(created).toBe(true);
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", claimCount: 1 });
+    await pause(500);
+    expect(runs).toBe(1);
+    expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toHaveLength(1);
   });
 });

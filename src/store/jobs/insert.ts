@@ -105,6 +105,10 @@ const INSERT_SPECIAL = routine({
     run_at timestamptz, delay_ms bigint, on_dead jsonb, headers jsonb,
     key text, keep_key_ms bigint, coalesce_key text, group_key text)
 ),
+-- Whoever had the key when this statement began.
+before as materialized (
+  select r.n, l.job_id from r join :schema.job_keys l on l.kind = r.kind and l.key = r.key
+),
 k as (
   insert into :schema.job_keys as l (kind, key, job_id, payload_hash, created_at, expires_at)
   select distinct on (kind, key) kind, key, id, payload_hash, :schema.clock(),
@@ -119,11 +123,14 @@ k as (
       ) as x (is_new, job_id, payload_hash, created_at, expires_at)
       where x.is_new = coalesce(
         l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id), false))
-  returning l.kind, l.key, l.job_id, l.payload_hash
+  -- xmax is set when there was a row already.
+  returning l.kind, l.key, l.job_id, l.payload_hash, l.xmax = 0 as is_new
 ),
+-- A statement that arrives a second time, however late, finds its own id in the ledger: the job was accepted then, and may
+-- have come and gone.
 fresh as materialized (
-  select r.* from r left join k on k.kind = r.kind and k.key = r.key
-  where r.key is null or k.job_id = r.id
+  select r.* from r left join k on k.kind = r.kind and k.key = r.key left join before b on b.n = r.n
+  where r.key is null or (k.job_id = r.id and (k.is_new or b.job_id <> r.id))
 ),
 g as (
   insert into :schema.job_groups as l (name, head, tail)

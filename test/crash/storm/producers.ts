@@ -1,0 +1,266 @@
+// What is asked for during a storm: single enqueues, many at once, in callers' own transactions, with keys (again and
+// again when the answer is unknown), in groups, later, with priorities, things that are refused, cancels, and batches.
+// Each is in the history before it is sent.
+import { Client } from "pg";
+import { defineBatch, defineJob, type Enqueued, type EnqueueOptions, type Holdfast } from "#src/index.js";
+import type { Asked, History } from "../../support/history/record.ts";
+import type { Random } from "../../support/random.ts";
+
+/** Only enqueued here: the handlers are the workers'. */
+const work = defineJob("storm.work", { attempts: 4, run: () => undefined });
+const light = defineJob("storm.light", { attempts: 4, run: () => undefined });
+const batch = defineBatch<unknown, unknown, "saved">("storm.batch", {
+  concurrency: 20,
+  attempts: 4,
+  outcomes: { saved: {} },
+  run: () => undefined,
+});
+
+export interface ProducersInput {
+  hf: Holdfast;
+  history: History;
+  random: Random;
+  callerUrl: string;
+  loops: number;
+  /** Jobs that may wait. */
+  backlog: number;
+  batches: boolean;
+  waiting(): Promise<number>;
+}
+
+export interface Producers {
+  start(): void;
+  /** A job with this payload, beside what the producers think of themselves. */
+  add(asked: Omit<Asked, "n">, payload?: object): Promise<void>;
+  /** So many, one after the other, each of which must be ok: for the time after the last fault. */
+  tail(count: number): Promise<void>;
+  stop(): Promise<void>;
+  readonly asked: number;
+}
+
+interface Wanted {
+  asked: Asked;
+  kind: typeof work;
+  payload: object;
+  options: EnqueueOptions;
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export function makeProducers(input: ProducersInput): Producers {
+  const { hf, history, random } = input;
+  let last = 0;
+  let isOver = false;
+  let isFull = false;
+  let loops: Promise<unknown>[] = [];
+  const keyed: Wanted[] = [];
+  const ids: { n: number; id: string }[] = [];
+
+  function want(more: Partial<Asked> = {}, extra: object = {}): Wanted {
+    const n = (last += 1);
+    const asked: Asked = { n, ...more };
+    const options: EnqueueOptions = {};
+    const lot = random();
+    if (lot < 0.35) asked.light = true;
+    else if (lot < 0.55) asked.effect = "complete";
+    else if (lot < 0.65) asked.effect = "step";
+    else if (lot < 0.72) {
+      asked.effect = "chunks";
+      asked.items = 12;
+    }
+    if (!asked.light && random.chance(0.12)) asked.fail = random.whole(1, 2);
+    else if (!asked.light && random.chance(0.01)) asked.fatal = true;
+    if (random.chance(0.25)) {
+      asked.key = `k${n}`;
+      options.key = asked.key;
+    }
+    if (random.chance(0.1)) options.priority = random.whole(-3, 3);
+    if (random.chance(0.1)) options.delay = `${random.whole(1, 400)}ms`;
+    if (!asked.light && random.chance(0.05)) options.group = `g${random.whole(0, 9)}`;
+    const payload = {
+      ...asked,
+      ...(asked.light || random.chance(0.3) ? {} : { ms: random.whole(1, 40) }),
+      ...(random.chance(0.1) ? { stubborn: true } : {}),
+      ...extra,
+    };
+    return { asked, kind: asked.light ? light : work, payload, options };
+  }
+
+  /** True: the answer is known. */
+  async function tell(
+    wanted: Wanted[],
+    send: () => Promise<{ id: string; created: boolean; conflict: boolean }[]>,
+  ): Promise<boolean> {
+    const op = history.asked(
+      "enqueue",
+      wanted.map(({ asked }) => asked),
+    );
+    try {
+      const answers = await send();
+      history.ok(op, { ids: answers.map(({ id }) => id), created: answers.map(({ created }) => created) });
+      for (const [index, { id }] of answers.entries()) ids.push({ n: wanted[index]!.asked.n, id });
+      if (ids.length > 2_000) ids.splice(0, 1_000);
+      return true;
+    } catch (error) {
+      const isRefused = error instanceof NotCommitted || isOptionInvalid(error);
+      history.notOk(op, isRefused ? "failed" : "unknown", error);
+      return isRefused;
+    }
+  }
+
+  /** One enqueue; under a key it is asked again until the answer is known. */
+  async function one(wanted = want()): Promise<void> {
+    const { kind, payload, options, asked } = wanted;
+    if (asked.key !== undefined) {
+      keyed.push(wanted);
+      if (keyed.length > 500) keyed.splice(0, 250);
+    }
+    while (!(await tell([wanted], async () => [await hf.enqueue(kind, payload, options)])) && asked.key !== undefined) {
+      if (isOver) return;
+      await sleep(random.whole(10, 100));
+    }
+  }
+
+  async function many(): Promise<void> {
+    const wanted = Array.from({ length: random.whole(5, 80) }, () => {
+      const n = (last += 1);
+      const asked: Asked = { n, light: true, ...(random.chance(0.2) ? { key: `k${n}` } : {}) };
+      return { asked, kind: light, payload: { n }, options: asked.key === undefined ? {} : { key: asked.key } };
+    });
+    await tell(wanted, () =>
+      hf.enqueueMany(
+        light,
+        wanted.map(({ payload, options }) => ({ payload, ...options })),
+      ),
+    );
+  }
+
+  /** In a transaction of the caller's own: when COMMIT gets no answer, nobody knows. */
+  async function inTransaction(): Promise<void> {
+    const wanted = want();
+    const client = new Client({
+      connectionString: input.callerUrl,
+      connectionTimeoutMillis: 1_000,
+      query_timeout: 2_000,
+    });
+    client.on("error", () => {});
+    await tell([wanted], async () => {
+      // Not waited for: a goodbye over a dead connection takes for ever.
+      const leave = (): void => void client.end().catch(() => {});
+      let answer: Enqueued;
+      try {
+        await client.connect();
+        await client.query("begin");
+        answer = await hf.enqueue(wanted.kind, wanted.payload, { ...wanted.options, tx: client });
+        if (random.chance(0.2)) {
+          await client.query("rollback");
+          throw new Error("rolled back");
+        }
+      } catch (error) {
+        leave();
+        throw new NotCommitted("nothing was committed", { cause: error });
+      }
+      try {
+        await client.query("commit");
+        return [answer];
+      } finally {
+        leave();
+      }
+    });
+  }
+
+  async function again(): Promise<void> {
+    const wanted = keyed.length > 0 ? random.pick(keyed) : undefined;
+    if (!wanted) return;
+    const payload = random.chance(0.3) ? { ...wanted.payload, other: true } : wanted.payload;
+    await tell([wanted], async () => [await hf.enqueue(wanted.kind, payload, wanted.options)]);
+  }
+
+  async function refused(): Promise<void> {
+    const wanted = want();
+    const { key: _, ...asked } = wanted.asked;
+    await tell([{ ...wanted, asked }], async () => [await hf.enqueue(work, { ...wanted.payload, no: 1n }, {})]);
+  }
+
+  async function cancel(): Promise<void> {
+    const found = ids.length > 0 ? random.pick(ids) : undefined;
+    if (!found) return;
+    const op = history.asked("cancel", [{ n: found.n }]);
+    try {
+      await hf.jobs.cancel(found.id);
+      history.ok(op, { ids: [found.id] });
+    } catch (error) {
+      history.notOk(op, isUnavailable(error) ? "unknown" : "failed", error);
+    }
+  }
+
+  async function makeBatch(): Promise<void> {
+    const key = `b${(last += 1)}`;
+    const items = Array.from({ length: random.whole(20, 120) }, (_, at) => ({
+      ms: random.whole(0, 10),
+      ...(at % 17 === 0 ? { fail: 1 } : {}),
+    }));
+    for (;;) {
+      try {
+        await hf.batches.create(batch, items, { key, onDone: { kind: "storm.after" } });
+        return;
+      } catch {
+        // Also when the producers are told to stop: what was begun is finished.
+        await sleep(100);
+      }
+    }
+  }
+
+  async function loop(index: number): Promise<void> {
+    while (!isOver) {
+      if (isFull) {
+        await sleep(50);
+        continue;
+      }
+      const lot = random();
+      if (lot < 0.55) await Promise.all(Array.from({ length: random.whole(1, 8) }, () => one()));
+      else if (lot < 0.75) await many();
+      else if (lot < 0.85) await inTransaction();
+      else if (lot < 0.91) await again();
+      else if (lot < 0.93) await refused();
+      else if (lot < 0.97) await cancel();
+      else if (input.batches && index === 0 && lot > 0.99) await makeBatch();
+      await sleep(random.whole(0, 12));
+    }
+  }
+
+  async function watch(): Promise<void> {
+    while (!isOver) {
+      isFull = (await input.waiting().catch(() => Infinity)) > input.backlog;
+      await sleep(300);
+    }
+  }
+
+  return {
+    get asked() {
+      return last;
+    },
+    start() {
+      loops = [watch(), ...Array.from({ length: input.loops }, (_, index) => loop(index))];
+    },
+    add: (asked, payload = {}) => {
+      const n = (last += 1);
+      return one({ asked: { n, ...asked }, kind: work, payload: { n, ...asked, ...payload }, options: {} });
+    },
+    async tail(count) {
+      for (let done = 0; done < count; done += 1) await one(want({}, {}));
+    },
+    async stop() {
+      isOver = true;
+      await Promise.all(loops);
+      loops = [];
+    },
+  };
+}
+
+class NotCommitted extends Error {}
+
+const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
+const isUnavailable = (error: unknown): boolean => codeOf(error) === "HOLDFAST_DATABASE_UNAVAILABLE";
+const isOptionInvalid = (error: unknown): boolean =>
+  ["HOLDFAST_OPTION_INVALID", "HOLDFAST_PAYLOAD_INVALID"].includes(String(codeOf(error)));

@@ -1,0 +1,281 @@
+// A judge that never found anything proves nothing: it is shown runs that went wrong in one way each, and must say which.
+import { describe, expect, test } from "vitest";
+import type { AuditFact, Facts, JobFact } from "../support/history/facts.ts";
+import { judge } from "../support/history/judge.ts";
+import type { Line } from "../support/history/record.ts";
+
+interface Run {
+  lines: Line[];
+  facts: Facts;
+}
+
+const job = (n: number, more: Partial<JobFact> = {}): JobFact => ({
+  id: `id${n}`,
+  n,
+  kind: "storm.work",
+  state: "done",
+  attempt: 1,
+  maxAttempts: 4,
+  claimCount: 1,
+  crashCount: 0,
+  token: `t${n}`,
+  key: null,
+  resultToken: `t${n}`,
+  reason: null,
+  ...more,
+});
+
+/** Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. */
+function goodRun(): Run {
+  let seq = 0;
+  const audit: AuditFact[] = [];
+  const note = (id: string, what: string, token: string | null, claimCount: number | null = null): void => {
+    audit.push({
+      seq: (seq += 1),
+      xact: what.startsWith("ended") ? `x${seq - 1}` : `x${seq}`,
+      job: id,
+      what,
+      token,
+      claimCount,
+    });
+  };
+  const execs: Facts["execs"] = [];
+  const effects: Facts["effects"] = [];
+  const exec = (id: string, token: string, what: "start" | "end" | "chunk", item: number | null = null): void => {
+    execs.push({ seq: (seq += 1), job: id, token, what, item });
+  };
+  const run = (n: number, token: string, claim: number, between: () => void): void => {
+    const id = `id${n}`;
+    note(id, "pending>running", token, claim);
+    exec(id, token, "start");
+    between();
+    exec(id, token, "end");
+    note(id, "running>gone", token, claim);
+    note(id, "ended:done", token, claim);
+  };
+  const effect = (n: number, token: string, what: "complete" | "step" | "chunks", item = 0): void => {
+    effects.push({ seq: (seq += 1), job: `id${n}`, token, what, item });
+  };
+  for (const n of [1, 2, 3, 4, 5, 6]) note(`id${n}`, "accepted", null, 0);
+  run(1, "t1", 1, () => {});
+  run(2, "t2", 1, () => {});
+  run(3, "t3", 1, () => effect(3, "t3", "complete"));
+  run(4, "t4", 1, () => effect(4, "t4", "step"));
+  run(5, "t5", 1, () => {
+    for (const start of [0, 2]) {
+      exec("id5", "t5", "chunk", start);
+      effect(5, "t5", "chunks", start);
+      effect(5, "t5", "chunks", start + 1);
+    }
+  });
+  note("id6", "light", "t6a");
+  exec("id6", "t6a", "start");
+  note("id6", "pending>running", "t6a", 1);
+  note("id6", "running>pending", "t6a", 1);
+  run(6, "t6", 2, () => {});
+  const ask = (op: number, asked: Extract<Line, { is: "asked" }>["jobs"]): Line => ({
+    at: op,
+    op,
+    is: "asked",
+    verb: "enqueue",
+    jobs: asked,
+  });
+  const ok = (op: number, ids: string[], created = ids.map(() => true)): Line => ({
+    at: op,
+    op,
+    is: "ok",
+    ids,
+    created,
+  });
+  return {
+    lines: [
+      { at: 0, phase: "begin" },
+      { at: 1, phase: "faults" },
+      ask(1, [{ n: 1 }]),
+      ok(1, ["id1"]),
+      { at: 2, fault: "kill -9" },
+      ask(2, [{ n: 2, key: "k2" }]),
+      { at: 2, op: 2, is: "unknown", error: "no answer" },
+      ask(3, [{ n: 2, key: "k2" }]),
+      ok(3, ["id2"], [false]),
+      ask(4, [
+        { n: 3, effect: "complete" },
+        { n: 4, effect: "step" },
+        { n: 5, effect: "chunks", items: 4 },
+      ]),
+      ok(4, ["id3", "id4", "id5"]),
+      ask(5, [{ n: 7 }]),
+      { at: 5, op: 5, is: "failed", error: "refused" },
+      { at: 100, phase: "healed" },
+      ask(6, [{ n: 6 }]),
+      ok(6, ["id6"]),
+      { at: 200, phase: "drained" },
+    ],
+    facts: {
+      jobs: [job(1), job(2, { key: "k2" }), job(3), job(4), job(5), job(6, { claimCount: 2 })],
+      audit,
+      execs,
+      effects,
+      charged: new Map(),
+      troubled: new Map(),
+      keys: new Map([["k2", "id2"]]),
+      purgedEarly: [],
+      batches: [{ id: "b", state: "done", total: 3, ended: 3, completions: 1, outcomes: 3, doubles: 0, follow: 1 }],
+    },
+  };
+}
+
+const auditOf = (run: Run, id: string, what: string): AuditFact =>
+  run.facts.audit.find((entry) => entry.job === id && entry.what === what)!;
+const jobOf = (run: Run, n: number): JobFact => run.facts.jobs.find((fact) => fact.n === n)!;
+const addExec = (run: Run, n: number, what: "start" | "end" | "chunk", item: number | null): void => {
+  run.facts.execs.push({ seq: 1, job: `id${n}`, token: `t${n}`, what, item });
+};
+
+test("a run that went well passes, and everything was looked at", () => {
+  const { lines, facts } = goodRun();
+  const verdict = judge(lines, facts);
+  expect(verdict.violations).toEqual([]);
+  expect(Object.keys(verdict.looked).toSorted()).toEqual(
+    ["I1", "I10", "I11", "I14", "I15", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "enough"].filter(
+      // Nothing happened to a job after its end.
+      (invariant) => invariant !== "I9",
+    ),
+  );
+  expect(verdict.counts).toEqual({ asked: 6, ok: 4, failed: 1, unknown: 1, jobs: 6, done: 6, faults: 1 });
+});
+
+describe("a run that went wrong is found out", () => {
+  const doctored: [name: string, invariant: string, change: (run: Run) => void][] = [
+    ["an acknowledged job is lost", "I1", ({ facts }) => void facts.jobs.splice(0, 1)],
+    ["a job never ended", "I1", (run) => (jobOf(run, 1).state = "pending")],
+    ["a job that nobody asked for", "I2", ({ facts }) => void facts.jobs.push(job(99))],
+    ["a job whose enqueue was refused", "I2", ({ facts }) => void facts.jobs.push(job(7))],
+    ["a handler ran for nothing", "I2", (run) => addExec(run, 50, "start", null)],
+    ["one enqueue became two jobs", "I3", ({ facts }) => void facts.jobs.push(job(1, { id: "twin" }))],
+    [
+      "a key was answered with two jobs",
+      "I3",
+      ({ lines }) => {
+        lines.splice(-1, 0, { at: 150, op: 9, is: "asked", verb: "enqueue", jobs: [{ n: 2, key: "k2" }] });
+        lines.splice(-1, 0, { at: 150, op: 9, is: "ok", ids: ["other"], created: [true] });
+      },
+    ],
+    ["two jobs under one key", "I3", (run) => (jobOf(run, 1).key = "k2")],
+    ["the ledger forgot a key", "I3", ({ facts }) => void facts.keys.delete("k2")],
+    ["an answer named another job", "I3", ({ lines }) => void (lines[3] = { at: 1, op: 1, is: "ok", ids: ["id3"] })],
+    ["done, and no handler ended", "I4", ({ facts }) => (facts.execs = facts.execs.filter((e) => e.job !== "id1"))],
+    [
+      "done by a run that did not end",
+      "I4",
+      ({ facts }) => {
+        for (const exec of facts.execs) if (exec.job === "id1") exec.token = "another";
+      },
+    ],
+    ["an effect twice", "I5", ({ facts }) => void facts.effects.push({ ...facts.effects[0]! })],
+    ["an effect missing", "I5", ({ facts }) => (facts.effects = facts.effects.filter((e) => e.job !== "id3"))],
+    ["an effect of a job that is not done", "I5", (run) => (jobOf(run, 3).state = "cancelled")],
+    [
+      "a step twice",
+      "I5",
+      ({ facts }) => void facts.effects.push({ ...facts.effects.find((e) => e.what === "step")! }),
+    ],
+    ["a result by a stale run", "I6", (run) => (jobOf(run, 1).resultToken = "stale")],
+    ["a settle by a stale run", "I6", (run) => (auditOf(run, "id1", "ended:done").token = "stale")],
+    ["an end of somebody else's run", "I6", (run) => (auditOf(run, "id1", "running>gone").token = "stale")],
+    [
+      "a claim counter that went back",
+      "I6",
+      ({ facts }) => {
+        facts.audit.findLast((entry) => entry.job === "id6" && entry.what === "pending>running")!.claimCount = 1;
+      },
+    ],
+    [
+      "an effect written by a stale run",
+      "I6",
+      ({ facts }) => (facts.effects.find((e) => e.what === "step")!.token = "stale"),
+    ],
+    [
+      "two owners at once",
+      "I7",
+      ({ facts }) => {
+        facts.audit = facts.audit.filter((entry) => entry.what !== "running>pending");
+      },
+    ],
+    ["charged for a kill", "I8", ({ facts }) => void facts.charged.set("id6", 1)],
+    ["an attempt used for a kill", "I8", (run) => (jobOf(run, 6).attempt = 2)],
+    ["dead without deserving it", "I8", (run) => Object.assign(jobOf(run, 1), { state: "dead", reason: "crashed" })],
+    ["more attempts than allowed", "I8", (run) => (jobOf(run, 1).attempt = 5)],
+    [
+      "a finished job came back",
+      "I9",
+      ({ facts }) => {
+        facts.audit.push({ seq: 1e6, xact: "y", job: "id1", what: "pending>running", token: "t9", claimCount: 9 });
+      },
+    ],
+    ["a batch counted wrong", "I10", ({ facts }) => (facts.batches[0]!.ended = 2)],
+    ["a batch completed twice", "I10", ({ facts }) => (facts.batches[0]!.completions = 2)],
+    ["a batch followed twice", "I10", ({ facts }) => (facts.batches[0]!.follow = 2)],
+    ["an item's effect twice", "I10", ({ facts }) => (facts.batches[0]!.doubles = 1)],
+    [
+      "an item saved twice",
+      "I11",
+      ({ facts }) => {
+        facts.effects.push({ ...facts.effects.find((e) => e.what === "chunks")!, seq: 1e6 });
+      },
+    ],
+    [
+      "a chunk missing",
+      "I11",
+      ({ facts }) => {
+        facts.effects = facts.effects.filter((e) => e.what !== "chunks" || e.item !== 3);
+      },
+    ],
+    [
+      "finished chunks were done again",
+      "I11",
+      ({ facts }) => {
+        facts.execs.push({ seq: 1, job: "id5", token: "t5b", what: "start", item: null });
+        for (const item of [0, 2]) facts.execs.push({ seq: 2, job: "id5", token: "t5b", what: "chunk", item });
+      },
+    ],
+    ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id1")],
+    ["it never came to rest", "I15", ({ lines }) => void lines.pop()],
+    ["it came to rest too late", "I15", ({ lines }) => (lines.at(-1)!.at = 1e7)],
+    ["something still runs", "I15", ({ facts }) => void facts.jobs.push(job(1, { state: "running", n: -1 }))],
+    [
+      "what was asked after the last fault failed",
+      "I15",
+      ({ lines }) => {
+        lines[lines.length - 2] = { at: 150, op: 6, is: "failed", error: "x" };
+      },
+    ],
+    ["nothing was asked after the last fault", "I15", ({ lines }) => void lines.splice(-3, 2)],
+    ["there were no faults", "enough", ({ lines }) => void lines.splice(4, 1)],
+  ];
+  test.each(doctored)("%s", (_, invariant, change) => {
+    const run = goodRun();
+    change(run);
+    const { violations } = judge(run.lines, run.facts);
+    expect(violations.filter((violation) => violation.startsWith(`${invariant}:`))).not.toEqual([]);
+  });
+});
+
+test("a run in which everything errored does not pass, though nothing in it is wrong", () => {
+  const lines: Line[] = [
+    { at: 0, phase: "faults" },
+    { at: 1, fault: "reset" },
+  ];
+  for (let op = 1; op <= 100; op += 1) {
+    lines.push({ at: op, op, is: "asked", verb: "enqueue", jobs: [{ n: op }] });
+    lines.push({ at: op, op, is: op % 2 === 0 ? "failed" : "unknown", error: "no" });
+  }
+  lines.push({ at: 200, phase: "healed" });
+  lines.push({ at: 201, op: 101, is: "asked", verb: "enqueue", jobs: [{ n: 101 }] });
+  lines.push({ at: 201, op: 101, is: "ok", ids: ["id101"], created: [true] });
+  lines.push({ at: 202, phase: "drained" });
+  const { facts } = goodRun();
+  const none: Facts = { ...facts, jobs: [], audit: [], execs: [], effects: [], keys: new Map(), batches: [] };
+  expect(judge(lines, none).violations).toContain("enough: no job was done");
+  expect(judge(lines, none).violations).toContain("enough: only 0 of 100 operations were ok while faults went on");
+});

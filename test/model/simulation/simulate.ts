@@ -1,0 +1,322 @@
+// One seed: processes start, work is asked for, things go wrong, then nothing more does, and the judge looks.
+import { defineJob, Fatal, type JobContext } from "#src/index.js";
+import type { EnqueueOptions } from "#src/client/new-job.js";
+import { type Enqueuer, makeEnqueuer } from "#src/client/enqueue.js";
+import { watchHealth } from "#src/db/health.js";
+import { makeExpireLeases } from "#src/janitor/chores/expire-leases.js";
+import { makeJanitor } from "#src/janitor/janitor.js";
+import type { HoldfastEvents } from "#src/metrics/events.js";
+import { makeTally } from "#src/metrics/tally.js";
+import { makeEmitter } from "#src/shared/emitter.js";
+import { makePulses } from "#src/shared/pulse.js";
+import { makeStore } from "#src/store/sql.js";
+import { cancelIfOpen } from "#src/store/jobs/cancel.js";
+import { makeOccupancy } from "#src/worker/occupancy.js";
+import { makeWakeUps } from "#src/worker/wake-ups.js";
+import { makeWorker, type Worker } from "#src/worker/worker.js";
+import { type ExecFact, gatherFacts } from "../../support/history/facts.ts";
+import { judge, type Verdict } from "../../support/history/judge.ts";
+import { type Asked, makeHistory } from "../../support/history/record.ts";
+import { makeRandom } from "../../support/random.ts";
+import { SCHEMA, type SimDatabase } from "./database.ts";
+import { CALM, type Chances, type SimProcess, World } from "./world.ts";
+
+export interface Simulation extends Verdict {
+  seed: number;
+  statements: number;
+  hash: number;
+  faults: Record<string, number>;
+  virtualMs: number;
+}
+
+interface Running {
+  process: SimProcess;
+  worker: Worker;
+  enqueuer: Enqueuer;
+}
+
+const LEASE_MS = 1_000;
+const KEEP = { ms: 86_400_000, queues: {} };
+const MOST_STEPS = 20_000;
+const MOST_MS = 15 * 60_000;
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export async function simulate(database: SimDatabase, seed: number, startMs: number): Promise<Simulation> {
+  const random = makeRandom(seed);
+  await database.empty();
+  const world = new World(database, random, startMs);
+  world.time.install(makeRandom(seed ^ 0x7171));
+  try {
+    return await run(world, random, seed, database);
+  } finally {
+    world.time.uninstall();
+  }
+}
+
+async function run(
+  world: World,
+  random: ReturnType<typeof makeRandom>,
+  seed: number,
+  database: SimDatabase,
+): Promise<Simulation> {
+  const startMs = world.time.now;
+  const history = makeHistory();
+  const execs: ExecFact[] = [];
+  const note = (job: JobContext, what: ExecFact["what"], item: number | null = null): void => {
+    execs.push({ seq: execs.length, job: job.id, token: job.token, what, item });
+  };
+  const kind = defineJob<Asked & { ms?: number; stubborn?: boolean }>("sim.work", {
+    lease: `${LEASE_MS}ms`,
+    attempts: 4,
+    backoff: ["50ms"],
+    async run(job) {
+      const { ms = 0, fail = 0, fatal, effect, items = 0, stubborn } = job.payload;
+      note(job, "start");
+      const write = (tx: { query(text: string, values: unknown[]): Promise<unknown> }, item = 0): Promise<unknown> =>
+        tx.query("insert into proof.effects (job, token, what, item) values ($1, $2, $3, $4)", [
+          job.id,
+          job.token,
+          effect,
+          item,
+        ]);
+      for (let left = ms; left > 0; left -= 50) {
+        if (!stubborn) job.signal.throwIfAborted();
+        await sleep(Math.min(left, 50));
+      }
+      if (fatal) throw new Fatal("as its payload says");
+      if (job.attempt <= fail) throw new Error("as its payload says");
+      if (effect === "step") await job.step("pay", (tx) => write(tx));
+      if (effect === "chunks") {
+        const all = Array.from({ length: items }, (_, item) => item);
+        for await (const chunk of job.chunks("parts", all, { size: 2 })) {
+          note(job, "chunk", chunk.start);
+          await sleep(20);
+          await chunk.save(async (tx) => {
+            for (const item of chunk.items) await write(tx, item);
+          });
+        }
+      }
+      note(job, "end");
+      const result = { token: job.token };
+      if (effect !== "complete") return result;
+      await job.transaction(async (tx) => {
+        await write(tx);
+        await job.complete(tx, result);
+      });
+      return undefined;
+    },
+  });
+
+  // ---- processes
+
+  let born = 0;
+  function start(): Running {
+    const process = world.makeProcess(`p${(born += 1)}`);
+    return world.as(process, () => {
+      const events = makeEmitter<HoldfastEvents>(() => {});
+      const pulses = makePulses();
+      const { db, seenForMs } = watchHealth(process.db, pulses);
+      const store = makeStore(db, SCHEMA);
+      const wakeUps = makeWakeUps(db, SCHEMA, () => {});
+      const worker = makeWorker({
+        store,
+        kinds: [kind],
+        concurrency: random.whole(1, 4),
+        name: process.name,
+        connection: undefined,
+        hungHook: null,
+        pollMs: 1_000,
+        graceMs: 300,
+        abortMs: 300,
+        occupancy: makeOccupancy(),
+        wakeUps,
+        pulses,
+        keepEnded: KEEP,
+        inQueue: (same) => same,
+        tally: makeTally(),
+        events,
+        log: () => ({ debug() {}, info() {}, warn() {}, error() {} }),
+      });
+      const janitor = makeJanitor({
+        store,
+        events,
+        pulses,
+        chores: [
+          makeExpireLeases({
+            store,
+            events,
+            seenForMs,
+            liveWorkers: () => [worker.id],
+            shortestLeaseMs: () => LEASE_MS,
+            onRecovered: () => wakeUps.send({}),
+            onEnded: () => wakeUps.send({}),
+            onAdvanced: () => {},
+            keepEnded: KEEP,
+          }),
+        ],
+      });
+      const enqueuer = makeEnqueuer({
+        store,
+        onTrouble: () => {},
+        offer: (name, count) => worker.offer(name, count),
+        onEnqueued: (_, __, taken) => {
+          if (!taken) wakeUps.send({ kind: kind.kind, rank: 0 });
+        },
+      });
+      void janitor.start();
+      void wakeUps.listen().catch(() => {});
+      // Like a process manager: if the first statement fails, it is tried again.
+      const tryStart = async (): Promise<void> => {
+        for (;;) {
+          try {
+            return await worker.start();
+          } catch {
+            await sleep(200);
+          }
+        }
+      };
+      void tryStart();
+      return { process, worker, enqueuer };
+    });
+  }
+  let fleet = Array.from({ length: random.whole(2, 3) }, start);
+
+  // ---- what is asked
+
+  let last = 0;
+  /** Calls under way. Those of processes that died never end. */
+  const open = new Map<Promise<unknown>, SimProcess>();
+  const known: { id: string; n: number }[] = [];
+  function ask(by: Running, isTail = false): void {
+    const n = (last += 1);
+    const asked: Asked = { n };
+    const lot = random();
+    if (lot < 0.3) asked.effect = "complete";
+    else if (lot < 0.45) asked.effect = "step";
+    else if (lot < 0.6) Object.assign(asked, { effect: "chunks", items: 6 });
+    if (random.chance(0.15)) asked.fail = random.whole(1, 2);
+    else if (random.chance(0.03)) asked.fatal = true;
+    const options: EnqueueOptions = {};
+    if (isTail || random.chance(0.4)) options.key = asked.key = `k${n}`;
+    if (random.chance(0.2)) options.group = `g${random.whole(0, 1)}`;
+    if (random.chance(0.15)) options.delay = `${random.whole(1, 1_500)}ms`;
+    if (random.chance(0.15)) options.priority = random.whole(-1, 1);
+    const payload = { ...asked, ms: random.pick([0, 0, 10, 200, 900, 1_300]), stubborn: random.chance(0.2) };
+    const send = async (): Promise<void> => {
+      for (;;) {
+        const op = history.asked("enqueue", [asked]);
+        try {
+          const { id, created } = await by.enqueuer.enqueue(kind, payload, options);
+          history.ok(op, { ids: [id], created: [created] });
+          known.push({ id, n });
+          return;
+        } catch (error) {
+          history.notOk(op, "unknown", error);
+          if (asked.key === undefined || !by.process.isAlive) return;
+          await sleep(100);
+        }
+      }
+    };
+    const sent: Promise<unknown> = world.as(by.process, send).finally(() => open.delete(sent));
+    open.set(sent, by.process);
+  }
+  function cancel(by: Running): void {
+    const found = known.length > 0 ? random.pick(known) : undefined;
+    if (!found) return;
+    const op = history.asked("cancel", [{ n: found.n }]);
+    void world.as(by.process, () =>
+      cancelIfOpen(makeStore(by.process.db, SCHEMA), [found.id], KEEP).then(
+        () => history.ok(op, { ids: [found.id] }),
+        (error: unknown) => history.notOk(op, "unknown", error),
+      ),
+    );
+  }
+
+  // ---- what goes wrong: which sorts at all is decided once, how often each time
+
+  const isOn = (): boolean => random.chance(0.5);
+  const chances: Chances = {
+    lostBefore: isOn() ? 0.03 : 0,
+    lostAfter: isOn() ? 0.05 : 0,
+    slow: isOn() ? 0.03 : 0,
+    late: isOn() ? 0.5 : 0,
+  };
+  const sorts = [isOn() ? "kill" : "freeze", isOn() ? "freeze" : "cut off", isOn() ? "stop" : "kill"] as const;
+
+  async function goWrong(): Promise<void> {
+    const at = random.whole(0, fleet.length - 1);
+    const victim = fleet[at]!;
+    const { process } = victim;
+    if (process.frozenUntil > world.time.now || process.cutOffUntil > world.time.now) return;
+    // A third crash of its own would rightly bury a job.
+    const { rows } = await world.ask(`select 1 from ${SCHEMA}.jobs where crash_count >= 2 limit 1`);
+    if (rows.length > 0) return;
+    const sort = random.pick(sorts);
+    world.fault(sort);
+    history.fault(sort, process.name);
+    if (sort === "freeze") process.frozenUntil = world.time.now + random.whole(200, 4_000);
+    if (sort === "cut off") process.cutOffUntil = world.time.now + random.whole(200, 4_000);
+    if (sort === "kill") {
+      world.kill(process);
+      fleet = fleet.with(at, start());
+    }
+    if (sort === "stop") {
+      fleet = fleet.with(at, start());
+      // In its own context, and not waited for: it takes as long as it takes.
+      world.as(process, () => void victim.worker.stop().catch(() => {}));
+    }
+  }
+
+  // ---- the course of it
+
+  history.phase("begin");
+  const step = async (): Promise<void> => {
+    if (!(await world.step())) throw new Error("Nothing will ever happen again.");
+  };
+  for (let steps = 0; steps < 12; steps += 1) await step();
+  history.phase("faults");
+  world.chances = chances;
+  const wanted = random.whole(3, 9);
+  const wrongs = random.whole(1, 5);
+  let wrong = 0;
+  for (let steps = 0; steps < 300 && (last < wanted || wrong < wrongs); steps += 1) {
+    if (last < wanted && random.chance(0.12)) ask(random.pick(fleet));
+    if (random.chance(0.01)) cancel(random.pick(fleet));
+    if (wrong < wrongs && random.chance(0.03)) {
+      wrong += 1;
+      await goWrong();
+    }
+    await step();
+  }
+  world.chances = CALM;
+  for (const { process } of fleet) process.cutOffUntil = process.frozenUntil = 0;
+  history.phase("healed");
+  for (let n = 0; n < 2; n += 1) ask(fleet[n % fleet.length]!, true);
+  const isOver = async (): Promise<boolean> => {
+    if ([...open.values()].some((process) => process.isAlive)) return false;
+    const { rows } = await world.ask(`select 1 from ${SCHEMA}.jobs where state <> 'dead' limit 1`);
+    return rows.length === 0;
+  };
+  let isDrained = false;
+  for (let steps = 0; steps < MOST_STEPS && world.time.now - startMs < MOST_MS; steps += 1) {
+    if (steps % 50 === 0 && (await isOver())) {
+      isDrained = true;
+      break;
+    }
+    await step();
+  }
+  if (isDrained) history.phase("drained");
+  const facts = await gatherFacts({ query: (text, values) => world.ask(text, values) }, SCHEMA);
+  const verdict = judge(history.lines, { ...facts, execs }, { okShare: 0.3, drainMs: MOST_MS, faults: false });
+  for (const { process } of fleet) world.kill(process);
+  const unsound = await database.unsound();
+  if (unsound !== undefined) verdict.violations.push(unsound);
+  return {
+    ...verdict,
+    seed,
+    statements: world.statements,
+    hash: world.hash,
+    faults: world.faults,
+    virtualMs: Math.round(world.time.now - startMs),
+  };
+}

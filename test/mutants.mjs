@@ -1,0 +1,258 @@
+// Breaks the product on purpose, one thing at a time, in a copy, and runs the tests that should notice: a suite that
+// lets one of these live proves nothing. `node test/mutants.mjs [name …]`; `--list` names them; FAULT_OUT: where the table goes.
+import { spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startPostgres } from "./support/postgres-server.mjs";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+
+/** What is broken, in which built file, how, and which tests are asked. */
+const MUTANTS = [
+  {
+    name: "a completion does not ask for the token",
+    file: "store/jobs/settle.js",
+    from: "where j.id = s.id and j.token = s.token and j.state = 'running' and j.rerun is null",
+    to: "where j.id = s.id and j.state = 'running' and j.rerun is null",
+    tests: ["test/race/settle-expire.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "any other ending does not ask for the token",
+    file: "store/jobs/settle.js",
+    from: "where j.token = s.token and j.state = 'running' and j.batch_id is null",
+    to: "where j.state = 'running' and j.batch_id is null",
+    tests: ["test/race/settle-expire.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "the claim counter starts again with a retry",
+    file: "store/jobs/settle.js",
+    from: "rerun = null,\n    cancel_requested_at = null,\n    run_at",
+    to: "rerun = null, claim_count = 0,\n    cancel_requested_at = null,\n    run_at",
+    tests: ["test/model/model.test.ts", "test/worker/outcomes.test.ts"],
+  },
+  {
+    name: "a beat renews by worker, not by token",
+    file: "store/jobs/beat.js",
+    from: "where l.token = w.token and l.lease_ms = w.lease_ms for update of l skip locked",
+    to: "where l.lease_ms = w.lease_ms for update of l skip locked",
+    tests: ["test/race/settle-expire.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "attempts are counted when they fail, not when they begin",
+    file: "store/jobs/claim.js",
+    from: "attempt = j.attempt + 1,",
+    to: "attempt = j.attempt,",
+    tests: ["test/model/model.test.ts", "test/worker/outcomes.test.ts"],
+  },
+  {
+    name: "an enqueue is acknowledged before its commit",
+    file: "client/enqueue.js",
+    from: "await insertJobs(store, missing, lockTimeoutMs)",
+    to: "(insertJobs(store, missing, lockTimeoutMs).catch(() => {}), missing.map(({ id }) => ({ id, created: true, conflict: false, coalesced: false })))",
+    tests: ["test/client/keys.test.ts", "test/client/resend.test.ts"],
+  },
+  {
+    name: "an expiry does not look at the state again",
+    file: "store/janitor/expire-leases.js",
+    from: "where j.token = d.token and j.state = 'running'\n  order by j.id for update of j skip locked",
+    to: "where j.token = d.token\n  order by j.id for update of j skip locked",
+    tests: ["test/model/model.test.ts", "test/race/settle-expire.test.ts"],
+  },
+  {
+    name: "an expiry does not look whether the lease is still overdue",
+    file: "store/janitor/expire-leases.js",
+    from: "where l.expires_at < :schema.clock() and not l.light and l.worker_id <> all ($4)",
+    to: "where not l.light and l.worker_id <> all ($4)",
+    tests: ["test/race/settle-expire.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "keys are written in the order of arrival",
+    file: "store/jobs/insert.js",
+    from: "select distinct on (kind, key) kind, key, id, payload_hash, :schema.clock(),\n    :schema.clock() + keep_key_ms * interval '1 millisecond'\n  from r where key is not null order by kind, key, n",
+    to: "select kind, key, id, payload_hash, :schema.clock(),\n    :schema.clock() + keep_key_ms * interval '1 millisecond'\n  from (select distinct on (kind, key) * from r where key is not null order by kind, key, n) r order by n",
+    tests: ["test/race/enqueue.test.ts"],
+  },
+  {
+    name: "finished jobs are purged by when they were made",
+    file: "store/janitor/history-leaves.js",
+    from: "where purge_early and purge_at < $3 and purge_at >= $2",
+    to: "where purge_early and created_at < $3 and purge_at >= $2",
+    tests: ["test/store/retention.test.ts", "test/client/keys.test.ts"],
+  },
+  {
+    name: "a cancel ends what runs",
+    file: "store/jobs/cancel.js",
+    from: "from mine m where m.state = 'pending'\n",
+    to: "from mine m\n",
+    tests: ["test/race/cancel.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a chunk's checkpoint is written outside its transaction",
+    file: "worker/chunks.js",
+    from: 'await writeNote(txStore, run.job.id, "chunks", name, JSON.stringify(note));\n                    await progress',
+    to: 'await writeNote(store, run.job.id, "chunks", name, JSON.stringify(note));\n                    await progress',
+    tests: ["test/long/chunks.test.ts", "test/long/lost.test.ts", "test/model/simulation/simulation.test.ts"],
+  },
+  {
+    name: "a fenced transaction is not fenced",
+    file: "store/jobs/fence.js",
+    from: "join :schema.jobs j on j.id = r.id and j.token = r.token and j.state = 'running' for update of j",
+    to: "join :schema.jobs j on j.id = r.id for update of j",
+    tests: ["test/long/fence-race.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a key is freed while its job lives",
+    file: "store/janitor/purge.js",
+    from: "delete from :schema.job_keys k where k.ctid = any(array(select ctid from due))\n    and not exists (select 1 from :schema.jobs j where j.id = k.job_id)",
+    to: "delete from :schema.job_keys k where k.ctid = any(array(select ctid from due))",
+    tests: ["test/client/keys.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a key that is over is taken from a job that lives",
+    file: "store/jobs/insert.js",
+    from: "l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id), false)",
+    to: "l.expires_at < :schema.clock(), false)",
+    tests: ["test/client/keys.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a claim takes what a light lease names",
+    file: "store/jobs/claim.js",
+    from: "and j.state = 'pending' and j.id not in ${LIGHT_IDS}\n  order by j.run_at, j.id limit $8 ${lock}",
+    to: "and j.state = 'pending'\n  order by j.run_at, j.id limit $8 ${lock}",
+    tests: ["test/race/light.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a crash beside others counts",
+    file: "store/janitor/expire-leases.js",
+    from: "l.alone and ($2::boolean or l.expires_at >= pg_postmaster_start_time()) as counts",
+    to: "true as counts",
+    tests: ["test/model/model.test.ts", "test/worker/suspects.test.ts"],
+  },
+  {
+    name: "an expiry keeps the attempt",
+    file: "store/janitor/expire-leases.js",
+    from: "attempt = case when j.rerun is null then greatest(j.attempt - 1, 0) else 0 end,",
+    to: "attempt = case when j.rerun is null then j.attempt else 0 end,",
+    tests: ["test/race/settle-expire.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a release keeps the attempt",
+    file: "store/jobs/settle.js",
+    from: "else greatest(j.attempt - 1, 0) end,",
+    to: "else j.attempt end,",
+    tests: ["test/worker/stop.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a lease is good from when its renewal was heard of, not from when it was sent",
+    file: "worker/lease-keeper.js",
+    from: "Math.max(lease.goodUntil, sentAt + lease.leaseMs)",
+    to: "Math.max(lease.goodUntil, clockMs() + lease.leaseMs)",
+    tests: ["test/long/lease-keeper.test.ts", "test/long/heartbeat.test.ts"],
+  },
+  {
+    name: "an enqueue that is sent again does not look into the history",
+    file: "store/jobs/insert.js",
+    from: "select id from :schema.jobs where id = any($1::uuid[])\nunion\nselect id from :schema.job_history where id = any($1::uuid[])",
+    to: "select id from :schema.jobs where id = any($1::uuid[])",
+    tests: ["test/client/resend.test.ts"],
+  },
+  {
+    name: "a hand-over that is sent again does not look at all",
+    file: "client/enqueue.js",
+    from: 'handed === "unknown"',
+    to: "false",
+    tests: ["test/worker/hand-over.test.ts"],
+  },
+  {
+    name: "a statement with a key does not know its own id",
+    file: "store/jobs/insert.js",
+    from: "(k.job_id = r.id and (k.is_new or b.job_id <> r.id))",
+    to: "k.job_id = r.id",
+    tests: ["test/client/resend.test.ts"],
+  },
+  {
+    name: "a claim whose answer was lost is forgotten",
+    file: "worker/claim-loop.js",
+    from: "await claimedByToken(store, ",
+    to: "await (async () => [])(store, ",
+    tests: ["test/crash/network.test.ts"],
+  },
+];
+
+if (process.argv.includes("--list")) {
+  for (const { name } of MUTANTS) process.stdout.write(`${name}\n`);
+  process.exit(0);
+}
+
+const wanted = process.argv.slice(2);
+const chosen = wanted.length === 0 ? MUTANTS : MUTANTS.filter(({ name }) => wanted.some((part) => name.includes(part)));
+const copy = mkdtempSync(join(tmpdir(), "holdfast-mutants-"));
+for (const path of ["dist", "test", "migrations", "package.json", "vitest.config.ts", "tsconfig.json", "src"]) {
+  cpSync(join(root, path), join(copy, path), { recursive: true, filter: (from) => !from.includes("/results/") });
+}
+symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+const server = await startPostgres({ settings: { fsync: "off" } });
+
+/** The name of the first test that failed, null if none did. */
+function run(tests) {
+  const report = join(copy, "report.json");
+  rmSync(report, { force: true });
+  const args = [
+    join("node_modules", "vitest", "vitest.mjs"),
+    "run",
+    "--bail=1",
+    "--reporter=json",
+    `--outputFile=${report}`,
+  ];
+  spawnSync(process.execPath, [...args, ...tests], {
+    cwd: copy,
+    env: {
+      ...process.env,
+      TEST_DATABASE_URL: server.url(),
+      MODEL_RUNS: "150",
+      SIM_SEEDS: "60",
+      MODEL_SEED: "1",
+      SIM_SEED: "1",
+    },
+    stdio: "ignore",
+    timeout: 240_000,
+  });
+  const { testResults } = JSON.parse(readFileSync(report, "utf8"));
+  for (const { name, assertionResults } of testResults) {
+    const failed = assertionResults.find(({ status }) => status === "failed");
+    if (failed) return { file: name.slice(copy.length + 1), test: failed.fullName.trim() };
+  }
+  return null;
+}
+
+const killed = [];
+const alive = [];
+for (const { name, file, from, to, tests } of chosen) {
+  const path = join(copy, "dist", file);
+  const good = readFileSync(path, "utf8");
+  // The routine's text may stand in a file several times; every one of them is broken.
+  if (!good.includes(from)) throw new Error(`"${name}": ${file} does not have the text that should be broken.`);
+  writeFileSync(
+    path,
+    good.replaceAll(from, () => to),
+  );
+  let found = null;
+  for (const test of tests) {
+    found = run([test]);
+    if (found) break;
+  }
+  writeFileSync(path, good);
+  process.stderr.write(`${found ? "killed" : "ALIVE "}  ${name}${found ? `  by ${found.file}: ${found.test}` : ""}\n`);
+  if (found) killed.push({ name, file, by: found });
+  else alive.push(name);
+}
+await server.remove();
+rmSync(copy, { recursive: true, force: true });
+if (process.env.FAULT_OUT && chosen.length === MUTANTS.length) {
+  mkdirSync(process.env.FAULT_OUT, { recursive: true });
+  const result = { part: "mutants", seed: 1, mutants: MUTANTS.length, killed, alive, violations: alive };
+  writeFileSync(join(process.env.FAULT_OUT, "mutants.json"), `${JSON.stringify(result, null, 1)}\n`);
+}
+process.exit(alive.length === 0 ? 0 : 1);

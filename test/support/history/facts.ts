@@ -1,0 +1,197 @@
+// What the database knows after a run, for the judge. It is written down by triggers and by handlers' own inserts, not by
+// the product: `audit` has every change of a job's owner in the order in which it happened (its numbers are drawn under
+// the locks of the rows they are about), `exec_log` every start and end of a handler whether or not it was accepted, and
+// `effects` what handlers did inside fenced transactions. None of them has a constraint that could hide a double.
+import type { Queryable } from "#src/db/db.js";
+import { quoteSchema } from "#src/shared/quote-schema.js";
+
+export interface JobFact {
+  id: string;
+  n: number;
+  kind: string;
+  /** done, dead, cancelled; or pending, running. */
+  state: string;
+  attempt: number;
+  maxAttempts: number;
+  claimCount: number;
+  crashCount: number;
+  token: string | null;
+  key: string | null;
+  /** The token that its handler returned, if it returned one. */
+  resultToken: string | null;
+  /** Why it is dead. */
+  reason: string | null;
+}
+
+export interface AuditFact {
+  seq: number;
+  xact: string;
+  job: string;
+  what: string;
+  token: string | null;
+  claimCount: number | null;
+}
+
+export interface ExecFact {
+  seq: number;
+  job: string;
+  token: string;
+  what: "start" | "end" | "chunk";
+  item: number | null;
+}
+
+export interface EffectFact {
+  seq: number;
+  job: string;
+  token: string;
+  what: "complete" | "step" | "chunks";
+  item: number;
+}
+
+export interface Facts {
+  jobs: JobFact[];
+  audit: AuditFact[];
+  execs: ExecFact[];
+  effects: EffectFact[];
+  /** Failed attempts that were charged, per job. */
+  charged: Map<string, number>;
+  /** Of these, the ones whose handler failed because a statement of its own did not get through. */
+  troubled: Map<string, number>;
+  /** The ledger: key → job. */
+  keys: Map<string, string>;
+  /** Finished jobs that were purged before their time. */
+  purgedEarly: string[];
+  batches: BatchFact[];
+}
+
+export interface BatchFact {
+  id: string;
+  state: string;
+  total: number;
+  ended: number;
+  completions: number;
+  /** Rows of items that came to something, and how many of these are doubles. */
+  outcomes: number;
+  doubles: number;
+  follow: number;
+}
+
+/** Call it on a schema that exists and is empty. */
+export const instrumentation = (schema: string): string => {
+  const s = quoteSchema(schema);
+  return `
+create schema if not exists proof;
+create sequence if not exists proof.seq;
+create table if not exists proof.audit (
+  seq bigint not null default nextval('proof.seq'), xact text not null default pg_current_xact_id()::text,
+  job uuid, what text, token text, claim_count integer);
+create table if not exists proof.exec_log (
+  seq bigint not null default nextval('proof.seq'), at timestamptz not null default clock_timestamp(),
+  job uuid, token text, worker text, what text, item integer);
+create table if not exists proof.effects (
+  seq bigint not null default nextval('proof.seq'), job uuid, token text, what text, item integer);
+create table if not exists proof.batch_effects (batch uuid, item bigint);
+
+create or replace function proof.on_job() returns trigger language plpgsql set search_path = pg_catalog as $proof$
+begin
+  -- Items of batches end in other tables, and are judged by those.
+  if coalesce(new.batch_id, old.batch_id) is not null then
+    return null;
+  elsif tg_op = 'INSERT' then
+    insert into proof.audit (job, what, token, claim_count) values (new.id, 'accepted', null, new.claim_count);
+  elsif tg_op = 'DELETE' then
+    insert into proof.audit (job, what, token, claim_count)
+    values (old.id, old.state || '>gone', old.token, old.claim_count);
+  elsif old.state <> new.state or (new.state = 'running' and old.token is distinct from new.token) then
+    insert into proof.audit (job, what, token, claim_count)
+    values (new.id, old.state || '>' || new.state,
+      case when new.state = 'running' then new.token else old.token end, new.claim_count);
+  end if;
+  return null;
+end $proof$;
+create or replace trigger proof_job after insert or update or delete on ${s}.jobs
+  for each row execute function proof.on_job();
+
+create or replace function proof.on_lease() returns trigger language plpgsql set search_path = pg_catalog as $proof$
+begin
+  if tg_op = 'INSERT' and new.light then
+    insert into proof.audit (job, what, token) select id, 'light', new.token from unnest(new.job_ids) as u (id);
+  elsif tg_op = 'DELETE' and old.light then
+    insert into proof.audit (job, what, token) select id, 'light-end', old.token from unnest(old.job_ids) as u (id);
+  end if;
+  return null;
+end $proof$;
+create or replace trigger proof_lease after insert or delete on ${s}.leases
+  for each row execute function proof.on_lease();
+
+create or replace function proof.on_history() returns trigger language plpgsql set search_path = pg_catalog as $proof$
+begin
+  if tg_op = 'INSERT' then
+    insert into proof.audit (job, what, token, claim_count)
+    values (new.id, 'ended:' || new.state, new.token, new.claim_count);
+  else
+    insert into proof.audit (job, what, token) values (old.id,
+      case when old.purge_at is null or old.purge_at > clock_timestamp() then 'purged-early' else 'purged' end, null);
+  end if;
+  return null;
+end $proof$;
+create or replace trigger proof_history after insert or delete on ${s}.job_history
+  for each row execute function proof.on_history();
+`;
+};
+
+/** Everything away, for the next run on the same schema. */
+export const FORGET = "truncate proof.audit, proof.exec_log, proof.effects, proof.batch_effects";
+
+/** `follow`: the kind that batches enqueue when they are done. */
+export async function gatherFacts(db: Queryable, schema: string, follow = "storm.after"): Promise<Facts> {
+  const s = quoteSchema(schema);
+  const rows = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    (await db.query<Row>(text, values)).rows;
+  const jobs = await rows<JobFact>(
+    `select id, coalesce((payload ->> 'n')::integer, -1) as n, kind, state::text, attempt,
+       max_attempts as "maxAttempts", claim_count as "claimCount", crash_count::integer as "crashCount",
+       token::text, key, null as "resultToken", last_error ->> 'reason' as reason from ${s}.jobs where batch_id is null
+     union all
+     select id, coalesce((payload ->> 'n')::integer, -1), kind, state::text, attempt, max_attempts, claim_count, 0,
+       token::text, key, result ->> 'token', last_error ->> 'reason' from ${s}.job_history`,
+  );
+  const audit = await rows<AuditFact>(
+    `select seq::double precision as seq, xact, job, what, token, claim_count as "claimCount" from proof.audit
+     order by seq`,
+  );
+  const execs = await rows<ExecFact>(
+    "select seq::double precision as seq, job, token, what, item from proof.exec_log order by seq",
+  );
+  const effects = await rows<EffectFact>(
+    "select seq::double precision as seq, job, token, what, item from proof.effects order by seq",
+  );
+  const charged = await rows<{ job: string; count: number; troubled: number }>(
+    `select job_id as job, count(*)::integer as count,
+       count(*) filter (where error ->> 'code' is not null)::integer as troubled from ${s}.attempts group by job_id`,
+  );
+  const keys = await rows<{ key: string; job: string }>(`select key, job_id as job from ${s}.job_keys`);
+  const batches = await rows<BatchFact>(
+    `select b.id, b.state::text, coalesce(b.total, l.added)::integer as total, l.ended_total::integer as ended,
+       b.completions::integer,
+       (select count(*) from ${s}.batch_outcomes o where o.batch_id = b.id)::integer as outcomes,
+       (select count(*) - count(distinct item) from proof.batch_effects e where e.batch = b.id)::integer as doubles,
+       (select count(*) from (
+          select payload from ${s}.jobs where kind = $1 union all select payload from ${s}.job_history where kind = $1
+        ) f where f.payload #>> '{batch,id}' = b.id::text)::integer as follow
+     from ${s}.batches b cross join lateral (
+       select * from ${s}.batch_log l where l.batch_id = b.id order by l.n desc limit 1) l`,
+    [follow],
+  );
+  return {
+    jobs,
+    audit: audit.filter((entry) => !entry.what.startsWith("purged")),
+    execs,
+    effects,
+    charged: new Map(charged.map(({ job, count }) => [job, count])),
+    troubled: new Map(charged.map(({ job, troubled }) => [job, troubled])),
+    keys: new Map(keys.map(({ key, job }) => [key, job])),
+    purgedEarly: audit.filter((entry) => entry.what === "purged-early").map((entry) => entry.job),
+    batches,
+  };
+}

@@ -1,0 +1,360 @@
+// Judges a run: the history of the driver against the facts of the database. Pure, so that it can be shown doctored
+// histories and must see through each of them (test/model/judge.test.ts).
+//
+// Each invariant says how much it looked at and what broke it. A run in which nothing worked proves nothing: it fails too.
+// I12 (parcels) and I13 (schedules) are not here: test/inbox/faults.test.ts judges the first, the second waits for schedules.
+import type { AuditFact, Facts, JobFact } from "./facts.ts";
+import type { Asked, Line } from "./record.ts";
+
+export interface Verdict {
+  /** Invariant → how many things it looked at. */
+  looked: Record<string, number>;
+  /** Sentences, each with the invariant it is about. */
+  violations: string[];
+  counts: { asked: number; ok: number; failed: number; unknown: number; jobs: number; done: number; faults: number };
+}
+
+export interface Expectations {
+  /** Of what was asked while faults went on, at least this share was answered with ok. */
+  okShare?: number;
+  /** How long after the last fault everything may take to be over. */
+  drainMs?: number;
+  /** Jobs may end dead because they crashed their process: those whose handler does so on purpose. */
+  faults?: boolean;
+}
+
+const MOST_SHOWN = 20;
+const TERMINAL = new Set(["done", "dead", "cancelled"]);
+
+export function judge(lines: readonly Line[], facts: Facts, expected: Expectations = {}): Verdict {
+  const { okShare = 0.5, drainMs = 120_000, faults: needsFaults = true } = expected;
+  const looked: Record<string, number> = {};
+  const violations: string[] = [];
+  const check = (invariant: string, holds: boolean, say: () => string): void => {
+    looked[invariant] = (looked[invariant] ?? 0) + 1;
+    if (!holds && violations.length < MOST_SHOWN) violations.push(`${invariant}: ${say()}`);
+  };
+
+  const told = readHistory(lines);
+  const byN = groupBy(facts.jobs, (job) => job.n);
+  const byId = new Map(facts.jobs.map((job) => [job.id, job]));
+  const audits = groupBy(facts.audit, (entry) => entry.job);
+  const starts = groupBy(facts.execs, (exec) => exec.job);
+  const effects = groupBy(facts.effects, (effect) => effect.job);
+
+  // I1: what was acknowledged is there, and has ended.
+  for (const [n, { ids }] of told.acked) {
+    const found = byN.get(n) ?? [];
+    check("I1", found.length > 0, () => `job ${n} was acknowledged (${ids[0]}) and is lost`);
+    for (const job of found) check("I1", TERMINAL.has(job.state), () => `job ${n} is still ${job.state}`);
+  }
+
+  // I2: nothing exists, and nothing ran, that was not asked for.
+  for (const job of facts.jobs) {
+    if (job.n < 0) continue;
+    check("I2", told.asked.has(job.n), () => `job ${job.id} (n ${job.n}) was never asked for`);
+    check("I2", !told.refused.has(job.n), () => `job ${job.n} exists though its enqueue was refused`);
+  }
+  for (const exec of facts.execs) {
+    check("I2", byId.has(exec.job), () => `a handler ran for ${exec.job}, which is no job`);
+  }
+
+  // I3: one job per enqueue and per key; every answer about a key names the same job.
+  for (const [n, jobs] of byN) {
+    if (n >= 0) check("I3", jobs.length === 1, () => `enqueue ${n} became ${jobs.length} jobs`);
+  }
+  for (const [key, ids] of told.keys) {
+    check("I3", ids.size === 1, () => `key ${key} was answered with ${[...ids].join(" and ")}`);
+    check("I3", ids.has(facts.keys.get(key)!), () => `the ledger has ${facts.keys.get(key)} for key ${key}`);
+  }
+  for (const [key, jobs] of groupBy(
+    facts.jobs.filter((job) => job.key !== null),
+    (job) => job.key!,
+  )) {
+    check("I3", jobs.length === 1, () => `key ${key} has ${jobs.length} jobs`);
+  }
+  for (const [n, { ids }] of told.acked) {
+    const job = byN.get(n)?.[0];
+    if (job) check("I3", ids.includes(job.id), () => `enqueue ${n} was answered with ${ids[0]}, the job is ${job.id}`);
+  }
+
+  for (const job of facts.jobs) {
+    const asked = told.asked.get(job.n);
+    if (!asked) continue;
+    judgeJob(job, asked, {
+      check,
+      execs: starts.get(job.id) ?? [],
+      effects: effects.get(job.id) ?? [],
+      charged: facts.charged.get(job.id) ?? 0,
+      troubled: facts.troubled.get(job.id) ?? 0,
+    });
+  }
+
+  for (const [id, entries] of audits) judgeOwners(id, entries, effects.get(id) ?? [], check);
+
+  // I10: batches are counted, end once, and say so once.
+  for (const batch of facts.batches) {
+    check("I10", batch.state === "done", () => `batch ${batch.id} is ${batch.state}`);
+    check("I10", batch.ended === batch.total, () => `batch ${batch.id}: ${batch.ended} of ${batch.total} counted`);
+    check("I10", batch.outcomes === batch.total, () => `batch ${batch.id}: ${batch.outcomes} of ${batch.total} ended`);
+    check("I10", batch.completions === 1, () => `batch ${batch.id} was completed ${batch.completions} times`);
+    check("I10", batch.follow === 1, () => `batch ${batch.id} was followed by ${batch.follow} jobs`);
+    check("I10", batch.doubles === 0, () => `batch ${batch.id}: ${batch.doubles} effects twice`);
+  }
+
+  check("I14", facts.purgedEarly.length === 0, () => `purged before their time: ${facts.purgedEarly.join(", ")}`);
+
+  // I15: it came to rest after the last fault, and what was asked then was done.
+  const healedAt = told.phases.get("healed");
+  const drainedAt = told.phases.get("drained");
+  check("I15", healedAt !== undefined && drainedAt !== undefined, () => "the run never came to rest");
+  if (healedAt !== undefined && drainedAt !== undefined) {
+    const took = drainedAt - healedAt;
+    check("I15", took <= drainMs, () => `it took ${took} ms to come to rest, ${drainMs} were allowed`);
+    check("I15", told.tail.asked > 0, () => "nothing was asked after the last fault");
+    check(
+      "I15",
+      told.tail.ok === told.tail.asked,
+      () => `after the last fault ${told.tail.asked} asked, ${told.tail.ok} ok`,
+    );
+  }
+  for (const job of facts.jobs) check("I15", job.state !== "running", () => `job ${job.n} is still running`);
+
+  // A run in which everything errored must not pass.
+  const { during } = told;
+  const done = facts.jobs.filter((job) => job.state === "done").length;
+  check("enough", during.asked > 0, () => "nothing was asked while faults went on");
+  check(
+    "enough",
+    during.ok >= okShare * during.asked,
+    () => `only ${during.ok} of ${during.asked} operations were ok while faults went on`,
+  );
+  check("enough", done > 0, () => "no job was done");
+  check(
+    "enough",
+    done >= okShare * told.acked.size,
+    () => `${done} jobs were done, ${told.acked.size} were acknowledged`,
+  );
+  if (needsFaults) check("enough", told.faults > 0, () => "there were no faults");
+
+  const { ok, failed, unknown } = told.answers;
+  return {
+    looked,
+    violations,
+    counts: { asked: told.ops, ok, failed, unknown, jobs: facts.jobs.length, done, faults: told.faults },
+  };
+}
+
+interface Told {
+  ops: number;
+  asked: Map<number, Asked>;
+  acked: Map<number, { ids: string[] }>;
+  /** Definitely not accepted, in every try. */
+  refused: Set<number>;
+  keys: Map<string, Set<string>>;
+  phases: Map<string, number>;
+  faults: number;
+  during: { asked: number; ok: number };
+  tail: { asked: number; ok: number };
+  answers: { ok: number; failed: number; unknown: number };
+}
+
+function readHistory(lines: readonly Line[]): Told {
+  const told: Told = {
+    ops: 0,
+    asked: new Map(),
+    acked: new Map(),
+    refused: new Set(),
+    keys: new Map(),
+    phases: new Map(),
+    faults: 0,
+    during: { asked: 0, ok: 0 },
+    tail: { asked: 0, ok: 0 },
+    answers: { ok: 0, failed: 0, unknown: 0 },
+  };
+  const open = new Map<number, { jobs: Asked[]; verb: string; when: "during" | "tail" | undefined }>();
+  let when: "during" | "tail" | undefined;
+  const maybe = new Set<number>();
+  for (const line of lines) {
+    if ("phase" in line) {
+      told.phases.set(line.phase, line.at);
+      if (line.phase === "faults") when = "during";
+      if (line.phase === "healed") when = "tail";
+    } else if ("fault" in line) {
+      told.faults += 1;
+    } else if (line.is === "asked") {
+      told.ops += 1;
+      open.set(line.op, { jobs: line.jobs, verb: line.verb, when });
+      if (when) told[when].asked += 1;
+      if (line.verb === "enqueue") {
+        // The same key again is about the job that was first: its payload stays.
+        for (const job of line.jobs) if (!told.asked.has(job.n)) told.asked.set(job.n, job);
+      }
+    } else {
+      const asked = open.get(line.op);
+      if (!asked) throw new Error(`The history answers operation ${line.op}, which was not asked.`);
+      open.delete(line.op);
+      told.answers[line.is] += 1;
+      if (line.is === "ok" && asked.when) told[asked.when].ok += 1;
+      if (asked.verb !== "enqueue") continue;
+      for (const [index, job] of asked.jobs.entries()) {
+        if (line.is === "unknown") maybe.add(job.n);
+        if (line.is === "failed" && !maybe.has(job.n) && !told.acked.has(job.n)) told.refused.add(job.n);
+        if (line.is !== "ok") continue;
+        told.refused.delete(job.n);
+        const id = line.ids[index]!;
+        if (job.key !== undefined) {
+          const ids = told.keys.get(job.key) ?? new Set();
+          told.keys.set(job.key, ids.add(id));
+        }
+        // A second enqueue under a key is an acknowledgement of the first.
+        const isFirst = line.created?.[index] ?? true;
+        const known = told.acked.get(job.n);
+        if (known) known.ids.push(id);
+        else if (isFirst || job.key === undefined || maybe.has(job.n)) told.acked.set(job.n, { ids: [id] });
+      }
+    }
+  }
+  // Nobody answered before the end: it may or may not have happened.
+  for (const { jobs } of open.values()) for (const job of jobs) told.refused.delete(job.n);
+  return told;
+}
+
+type Check = (invariant: string, holds: boolean, say: () => string) => void;
+
+interface AboutJob {
+  check: Check;
+  execs: Facts["execs"];
+  effects: Facts["effects"];
+  charged: number;
+  troubled: number;
+}
+
+function judgeJob(job: JobFact, asked: Asked, { check, execs, effects, charged, troubled }: AboutJob): void {
+  const name = `job ${job.n} (${job.id})`;
+  // I4: what is done was run to its end, by the run that was accepted.
+  if (job.state === "done") {
+    check(
+      "I4",
+      execs.some((exec) => exec.what === "end" && exec.token === job.token),
+      () => `${name} is done by ${job.token}, whose handler never ended`,
+    );
+    check(
+      "I6",
+      job.resultToken === null || job.resultToken === job.token,
+      () => `${name} has the result of ${job.resultToken} and was settled by ${job.token}`,
+    );
+  }
+  // I5: an effect that shares the commit of the completion is there once if the job is done, and otherwise not at all.
+  if (asked.effect === "complete") {
+    const wanted = job.state === "done" ? 1 : 0;
+    check("I5", effects.length === wanted, () => `${name} is ${job.state} and has ${effects.length} effects`);
+    for (const effect of effects) {
+      check("I5", effect.token === job.token, () => `${name} has the effect of ${effect.token}, not of ${job.token}`);
+    }
+  }
+  if (asked.effect === "step") {
+    check("I5", effects.length <= 1, () => `${name} took its step ${effects.length} times`);
+    if (job.state === "done") check("I5", effects.length === 1, () => `${name} is done without its step`);
+  }
+  // I8: attempts are those its payload asks for; a fault costs none. A handler that fails because a statement of its own
+  // got no answer has failed: that is charged, and counted apart.
+  const fails = asked.fatal ? 1 : Math.min(asked.fail ?? 0, job.maxAttempts);
+  const own = charged - troubled;
+  check("I8", job.attempt <= job.maxAttempts, () => `${name} used ${job.attempt} of ${job.maxAttempts} attempts`);
+  check("I8", job.crashCount <= 3, () => `${name} has ${job.crashCount} crashes`);
+  if (job.state === "done") {
+    check("I8", own <= fails && charged >= fails, () => `${name} was charged ${charged} attempts instead of ${fails}`);
+    check("I8", job.attempt === charged + 1, () => `${name} was done in attempt ${job.attempt}, not ${charged + 1}`);
+  }
+  if (job.state === "dead") {
+    const isSpent = charged >= job.maxAttempts && (troubled > 0 || (asked.fail ?? 0) >= job.maxAttempts);
+    const deserved = asked.fatal === true || asked.die === true || isSpent;
+    check("I8", deserved, () => `${name} is dead (${job.reason}) and did not deserve it`);
+  }
+  // I11: chunks are saved in order and once each; at most one is done again for each run that broke off.
+  if (asked.effect === "chunks") {
+    const items = effects.map((effect) => effect.item);
+    const sorted = items.every((item, at) => at === 0 || item > items[at - 1]!);
+    check("I11", sorted, () => `${name} saved its items in the order ${items.join(" ")}`);
+    if (job.state === "done") {
+      check("I11", items.length === asked.items, () => `${name} saved ${items.length} of ${asked.items} items`);
+      // The log of handlers may say a thing twice (its own answer was lost), never another thing.
+      const chunks = execs.filter((exec) => exec.what === "chunk");
+      const begun = new Set(chunks.map((exec) => `${exec.token} ${exec.item}`)).size;
+      const saved = new Set(chunks.map((exec) => exec.item)).size;
+      const runs = new Set(execs.flatMap((exec) => (exec.what === "start" ? [exec.token] : []))).size;
+      check("I11", begun - saved <= runs - 1, () => `${name} did ${begun - saved} chunks again in ${runs} runs`);
+    }
+  }
+}
+
+/** I6, I7, I9: who owned the job when, as the audit has it. */
+function judgeOwners(id: string, entries: readonly AuditFact[], effects: Facts["effects"], check: Check): void {
+  let owner: string | null = null;
+  let isLight = false;
+  let last: { owner: string; xact: string } | undefined;
+  let claims = 0;
+  let isOver = false;
+  let next = 0;
+  const release = (xact: string): void => {
+    if (owner !== null) last = { owner, xact };
+    owner = null;
+    isLight = false;
+  };
+  const effectsUntil = (seq: number): void => {
+    for (; next < effects.length && effects[next]!.seq < seq; next += 1) {
+      const { token, what } = effects[next]!;
+      const holder = owner;
+      check("I6", holder === token, () => `job ${id}: ${what} was written by ${token} while ${holder} owned the job`);
+    }
+  };
+  for (const { seq, xact, what, token, claimCount } of entries) {
+    effectsUntil(seq);
+    const [from, to] = what.split(">");
+    if (isOver) {
+      // The rows of a claim that was settled go in the same transaction, or with a later beat.
+      check("I9", what === "light-end", () => `job ${id} had ended, and then: ${what}`);
+      continue;
+    }
+    if (what === "light" || to === "running") {
+      const isMark = isLight && owner === token;
+      const before = owner;
+      check("I7", owner === null || isMark, () => `job ${id} was given to ${token} while ${before} had it`);
+      if (to === "running") {
+        check("I6", claimCount! > claims, () => `job ${id}: claim ${claimCount} after claim ${claims}`);
+        claims = claimCount!;
+      }
+      owner = token;
+      isLight = what === "light";
+    } else if (what === "light-end") {
+      if (isLight && owner === token) release(xact);
+    } else if (from === "running") {
+      const before = owner;
+      check("I6", owner === token, () => `job ${id}: ${what} ended the run of ${token}, the owner was ${before}`);
+      release(xact);
+    } else if (what.startsWith("ended:")) {
+      const accepted: string | null = owner ?? (last?.xact === xact ? last.owner : null);
+      if (what === "ended:done") {
+        check(
+          "I6",
+          accepted !== null && accepted === token,
+          () => `job ${id} was settled by ${token}, the owner was ${accepted}`,
+        );
+      }
+      isOver = true;
+    }
+  }
+  effectsUntil(Infinity);
+}
+
+function groupBy<T, K>(list: readonly T[], by: (entry: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const entry of list) {
+    const key = by(entry);
+    const group = groups.get(key);
+    if (group) group.push(entry);
+    else groups.set(key, [entry]);
+  }
+  return groups;
+}

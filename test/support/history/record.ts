@@ -1,0 +1,80 @@
+// The history of a run with faults, written by a driver that is never killed: every operation as it was asked and as it
+// was answered (ok, failed, or unknown: nobody said), every fault, and when the faults were over. One JSON line each, so
+// that a run can be judged again later.
+import { createWriteStream } from "node:fs";
+import { once } from "node:events";
+import { pipeline } from "node:stream/promises";
+import { PassThrough } from "node:stream";
+import { createGzip } from "node:zlib";
+
+export type Phase = "begin" | "faults" | "healed" | "drained";
+
+/** One job that was asked for. */
+export interface Asked {
+  /** Unique in the history: it is in the job's payload, and says which job is meant when no id is known. */
+  n: number;
+  key?: string;
+  /** What its handler is told to do. */
+  fail?: number;
+  fatal?: boolean;
+  effect?: "complete" | "step" | "chunks";
+  items?: number;
+  die?: boolean;
+  light?: boolean;
+}
+
+export type Line =
+  | { at: number; phase: Phase }
+  | { at: number; fault: string; on?: string }
+  | { at: number; op: number; is: "asked"; verb: "enqueue" | "cancel"; jobs: Asked[] }
+  | { at: number; op: number; is: "ok"; ids: string[]; created?: boolean[]; conflict?: boolean[] }
+  | { at: number; op: number; is: "failed" | "unknown"; error: string };
+
+export interface History {
+  readonly lines: readonly Line[];
+  phase(phase: Phase): void;
+  fault(fault: string, on?: string): void;
+  /** Counts of faults by name. */
+  readonly faults: Readonly<Record<string, number>>;
+  asked(verb: "enqueue" | "cancel", jobs: Asked[]): number;
+  ok(op: number, answer: { ids: string[]; created?: boolean[]; conflict?: boolean[] }): void;
+  notOk(op: number, is: "failed" | "unknown", error: unknown): void;
+  /** Writes all of it, compressed. */
+  save(path: string): Promise<void>;
+}
+
+export function makeHistory(): History {
+  const startedAt = performance.now();
+  const lines: Line[] = [];
+  const faults: Record<string, number> = {};
+  let ops = 0;
+  const at = (): number => Math.round(performance.now() - startedAt);
+  return {
+    lines,
+    faults,
+    phase: (phase) => void lines.push({ at: at(), phase }),
+    fault(fault, on) {
+      faults[fault] = (faults[fault] ?? 0) + 1;
+      lines.push({ at: at(), fault, ...(on === undefined ? {} : { on }) });
+    },
+    asked(verb, jobs) {
+      const op = (ops += 1);
+      lines.push({ at: at(), op, is: "asked", verb, jobs });
+      return op;
+    },
+    ok: (op, answer) => void lines.push({ at: at(), op, is: "ok", ...answer }),
+    notOk(op, is, error) {
+      const text = error instanceof Error ? `${codeOf(error)}${error.message}` : String(error);
+      lines.push({ at: at(), op, is, error: text.slice(0, 200) });
+    },
+    async save(path) {
+      const text = new PassThrough();
+      const written = pipeline(text, createGzip({ level: 9 }), createWriteStream(path));
+      for (const line of lines) if (!text.write(`${JSON.stringify(line)}\n`)) await once(text, "drain");
+      text.end();
+      await written;
+    },
+  };
+}
+
+const codeOf = (error: Error): string => ("code" in error ? `${String(error.code)} ` : "");
