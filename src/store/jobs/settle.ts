@@ -89,7 +89,7 @@ released as (
 insert into ${HISTORY_TARGET}
 select id, :schema.clock(), created_at, run_at,
   ${light ? "(select l.claimed_at from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4)" : "started_at"},
-  ${PURGE_AT("$3::bigint")}, $2::bigint,
+  (select :schema.clock() + $3::bigint * interval '1 millisecond'), coalesce($3::bigint < ${SHORT_KEEP_MS}, false), $2::bigint,
   ${light ? "attempt + 1, max_attempts, claim_count + 1" : "attempt, max_attempts, claim_count"}, rank, 'done', kind, queue,
   payload, null, key, coalesce_key, null, null, progress, headers
 from gone`;
@@ -273,7 +273,8 @@ export async function settleClaim(
   keepMs: number | null,
   isLast: boolean,
 ): Promise<boolean> {
-  const values = [ids, lease.token, keepMs, lease.leaseMs, isLast];
+  // Written here: the driver would look at each id for what it may have to escape.
+  const values = [`{${ids.join(",")}}`, lease.token, keepMs, lease.leaseMs, isLast];
   const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, values);
   return Number(rows[0]!.count) === ids.length;
 }
