@@ -14,10 +14,17 @@ const VIEWS = { new: newView, imports: importView, articles: articlesView, read:
 const DEVICE = "article-import-device";
 const SEEN = "article-import-finished";
 const REFRESH_MS = 300;
+const TOLD_MS = 12_000;
 const LOOK_EVERY_MS = 10_000;
 
 const byId = (id) => document.getElementById(id);
-const say = (text) => (byId("told").textContent = text);
+let hiding;
+/** Read out, and shown for a while. */
+function say(text) {
+  clearTimeout(hiding);
+  byId("told").textContent = text;
+  hiding = setTimeout(() => (byId("told").textContent = ""), TOLD_MS);
+}
 const trouble = (text) => (byId("trouble").textContent = text);
 
 const context = { me: null, vault: null, device: deviceId(), say, place: [] };

@@ -92,7 +92,7 @@ describe("the page", () => {
     await second.click('a:has-text("Monday")');
     await second.waitForSelector('#import-state:has-text("fertig")');
     await first.waitForSelector('#import-state:has-text("done")');
-    await first.waitForSelector('#told:has-text("finished")');
+    await first.waitForSelector('#told:has-text("finished. 17 saved, 7 failed")');
     const counter = (page: Page, state: string): Promise<string | null> => page.textContent(`[data-count="${state}"]`);
     for (const page of [first, second]) {
       await expect.poll(() => counter(page, "error")).toBe("7");

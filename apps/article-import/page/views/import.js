@@ -121,6 +121,22 @@ export function importView(main, { place, vault, device, say }) {
     const { seq, url, state, error, here, attempt, bounces } = item;
     const isRetrying = state === "pending" && error !== null && attempt > 0;
     const isKept = state === "saved" || state === "consent-wall";
+    const title = here ?? item.title;
+    const open = make(
+      "a",
+      {
+        class: title ? null : "name",
+        href: url,
+        target: "_blank",
+        rel: "noreferrer noopener",
+        "data-id": `open ${seq}`,
+        "aria-label": `${t("openPage")}: ${url}`,
+      },
+      shortUrl(url),
+    );
+    const name = here
+      ? make("a", { class: "name", href: `#/read/${id}:${seq}`, "data-id": `read ${seq}` }, here)
+      : make("span", { class: "name" }, title ?? "");
     return [
       make(
         "div",
@@ -130,28 +146,12 @@ export function importView(main, { place, vault, device, say }) {
           { class: `badge ${isRetrying ? "retrying" : state}` },
           isRetrying ? t("badges.retrying", { attempt }) : t(`badges.${state}`),
         ),
-        here
-          ? make("a", { class: "name", href: `#/read/${id}:${seq}`, "data-id": `read ${seq}` }, here)
-          : make("span", { class: "name" }, item.title ?? shortUrl(url)),
+        title ? name : open,
         isKept && !here && item.device !== device && make("span", { class: "soft" }, t("elsewhere")),
-      ),
-      make(
-        "div",
-        { class: "row small" },
-        make(
-          "a",
-          {
-            href: url,
-            target: "_blank",
-            rel: "noreferrer noopener",
-            "data-id": `open ${seq}`,
-            "aria-label": `${t("openPage")}: ${url}`,
-          },
-          shortUrl(url),
-        ),
         state === "error" &&
           button(`retry ${seq}`, t("retry"), () => act(`/items/${seq}/retry`), `${t("retry")}: ${shortUrl(url)}`),
       ),
+      title && make("div", { class: "row small" }, open),
       error &&
         (state === "error" || isRetrying) &&
         make("p", { class: "why" }, problem(error), item.nextAt ? ` ${until(item.nextAt)}` : ""),

@@ -45,7 +45,7 @@ export function readerView(main, { place, vault, say }) {
         "article",
         { class: "reader" },
         make("h1", { tabindex: "-1", lang: language }, title),
-        make("p", { class: "soft" }, facts.filter(Boolean).join(" · ")),
+        make("p", { class: "soft" }, [...new Set(facts.filter(Boolean))].join(" · ")),
         make(
           "p",
           { class: "actions" },
