@@ -168,6 +168,7 @@ async function uploadNext() {
   const entry = state.attached.find(({ state: at }) => at === "waiting");
   if (!entry) return;
   entry.state = "uploading";
+  showAttached();
   try {
     entry.uri = await upload(entry);
     entry.state = "ready";
@@ -284,6 +285,10 @@ async function look() {
     state.limits ??= await call("GET", "/uploads/limits");
     const { workspaces, sample } = await call("GET", "/workspaces");
     state.workspace ??= sample?.id ?? workspaces[0]?.id ?? null;
+    // Before the transcript is filled: what is not shown cannot be scrolled.
+    byId("typing").hidden = state.workspace === null;
+    byId("main").hidden = false;
+    byId("sign-in").hidden = true;
     showWorkspaces(workspaces);
     showSample(sample);
     if (state.workspace !== null) {
@@ -291,9 +296,6 @@ async function look() {
       state.offset = Date.parse(chat.now) - Date.now();
       showChat(chat);
     }
-    byId("typing").hidden = state.workspace === null;
-    byId("main").hidden = false;
-    byId("sign-in").hidden = true;
     byId("live").textContent = sample
       ? "A sample workspace on this machine. Drop a file, then start it."
       : `${workspaces.length} ${workspaces.length === 1 ? "workspace" : "workspaces"}`;
