@@ -135,7 +135,10 @@ async function begin() {
         refreshSoon();
         others.postMessage("taken");
       },
-      onTrouble() {},
+      onTrouble(error) {
+        // A server that is away is told by the feed; what is told here is that this device cannot store.
+        if (error instanceof DOMException) trouble(t("cannotStore", { why: error.message || error.name }));
+      },
     });
   }
   show();

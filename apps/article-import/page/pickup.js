@@ -43,6 +43,10 @@ export function takeArticles({ owner, device, vault, onTaken, onTrouble }) {
       if (error instanceof Refused && error.status === 404) return;
       throw error;
     }
+    if (typeof article?.url !== "string" || typeof article.html !== "string") {
+      await ack(batch, seq, { outcome: "error", error: "The article could not be read by the client." });
+      return;
+    }
     if (await vault.hasUrl(article.url)) {
       const answer = await ack(batch, seq, { outcome: "duplicate", url: article.url });
       if (answer) onTaken({ id, ...answer });
@@ -52,16 +56,19 @@ export function takeArticles({ owner, device, vault, onTaken, onTrouble }) {
     await settle(id, batch, seq, article);
   }
 
+  /** One that fails does not hold up the others. */
   async function look() {
+    let failed = null;
     for (let cursor = null; ;) {
       const { pickups, next } = await call("GET", `/pickups${cursor ? `?cursor=${cursor}` : ""}`);
       for (const pickup of pickups) {
         if (isOver) return;
-        await takeOne(pickup);
+        await takeOne(pickup).catch((error) => (failed ??= error));
       }
-      if (next === null) return;
+      if (next === null) break;
       cursor = next;
     }
+    if (failed) throw failed;
   }
 
   async function work() {

@@ -14,6 +14,7 @@ const WORDS = {
     loading: "Loading …",
     offline: "No connection. The import goes on; this page will catch up.",
     insecure: "This browser cannot encrypt here. Open the page over https, or on this machine.",
+    cannotStore: ({ why }) => `This device cannot store articles: ${why}. They wait on the server.`,
     workerOff: "This server runs no imports itself (ARTICLES_IMPORT_WORKER_DISABLED); another process has to.",
     // New import
     paste: "Links, one on each line or just somewhere in a text",
@@ -118,6 +119,7 @@ const WORDS = {
     loading: "Lädt …",
     offline: "Keine Verbindung. Der Import läuft weiter; diese Seite holt auf.",
     insecure: "Dieser Browser kann hier nicht verschlüsseln. Öffne die Seite über https oder auf diesem Rechner.",
+    cannotStore: ({ why }) => `Dieses Gerät kann keine Artikel speichern: ${why}. Sie warten auf dem Server.`,
     workerOff:
       "Dieser Server importiert selbst nichts (ARTICLES_IMPORT_WORKER_DISABLED); ein anderer Prozess muss es tun.",
     paste: "Links, einer pro Zeile oder irgendwo in einem Text",

@@ -33,13 +33,14 @@ await new Promise((resolve, reject) => {
 });
 const browser = await launchChromium();
 try {
-  const takes = [
-    ["desktop", { width: 1200, height: 800 }, "light", "en-GB"],
-    ["phone", { width: 360, height: 740 }, "dark", "de-DE"],
-    ["desktop", { width: 1200, height: 800 }, "dark", "de-DE"],
-    ["phone", { width: 360, height: 740 }, "light", "en-GB"],
-  ];
-  for (const [size, viewport, colorScheme, locale] of takes) {
+  const desktop = { width: 1200, height: 800 };
+  const phone = { width: 360, height: 740 };
+  for (const { size, viewport, colorScheme, locale } of [
+    { size: "desktop", viewport: desktop, colorScheme: "light", locale: "en-GB" },
+    { size: "phone", viewport: phone, colorScheme: "dark", locale: "de-DE" },
+    { size: "desktop", viewport: desktop, colorScheme: "dark", locale: "de-DE" },
+    { size: "phone", viewport: phone, colorScheme: "light", locale: "en-GB" },
+  ]) {
     const context = await browser.newContext({ viewport, colorScheme, locale });
     const page = await context.newPage();
     const shoot = (name) =>
@@ -47,7 +48,7 @@ try {
     await page.goto(`${url}/apps/article-import/#/new`);
     await page.click("#sample");
     await page.fill("#links", `${await page.inputValue("#links")}\nnonsense ftp://files.example/x`);
-    await page.waitForSelector(".sum");
+    await page.waitForSelector("details");
     if (await page.locator("#again").isVisible()) await page.check("#again");
     await shoot("new");
     await page.click("button.main:not([disabled])");

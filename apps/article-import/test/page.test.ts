@@ -9,6 +9,20 @@ import { assertAccessible, assertFits } from "../../../test/dashboard/scene.ts";
 import { useHoldfast } from "../../../test/support/open-test.ts";
 import { articleImport, SampleSite } from "../src/index.ts";
 
+/** What is readable in the stored rows, and whether the key can be taken out. */
+const LOOK_INSIDE = `(async () => {
+  const done = (request) => new Promise((resolve, reject) => { request.onsuccess = () => resolve(request.result); request.onerror = reject; });
+  const db = await done(indexedDB.open("article-import ada"));
+  const rows = await done(db.transaction("articles").objectStore("articles").getAll());
+  const key = await done(db.transaction("keys").objectStore("keys").get("main"));
+  db.close();
+  const text = (bytes) => new TextDecoder("latin1").decode(bytes);
+  const plain = rows.filter((row) => /127|http|the |green|Gazette/.test(text(row.summary.data) + text(row.body.data) + row.urlHash));
+  const exported = await crypto.subtle.exportKey("raw", key).then(() => true, () => false);
+  return { plain: plain.map((row) => row.id), exported };
+})()`;
+const LOCKS = `navigator.locks.query().then(({ held, pending }) => [held.length, pending.length])`;
+
 describe("the page", () => {
   const bench = useHoldfast("server");
   const stops: (() => unknown)[] = [];
@@ -102,6 +116,13 @@ describe("the page", () => {
     }
     // Two devices, one article each.
     expect((await stored(first)) + (await stored(second))).toBe(17);
+    // Encrypted, with a key that the page itself cannot read.
+    const holder = (await stored(first)) > 0 ? first : second;
+    expect(await holder.evaluate(LOOK_INSIDE)).toEqual({ plain: [], exported: false });
+    // One tab at a time takes articles.
+    const tab = await open(desktop);
+    await expect.poll(() => tab.evaluate(LOCKS)).toEqual([1, 1]);
+    await tab.close();
     // The reason, in the language of each.
     await first.waitForSelector('.why:has-text("has no such page (404)")');
     await second.waitForSelector('.why:has-text("Diese Seite gibt es nicht (404)")');

@@ -6,7 +6,7 @@ import { bar, counters, ORDER } from "./bar.js";
 
 export function importView(main, { place, vault, device, say }) {
   const id = place[1];
-  const title = make("h1", { tabindex: "-1" }, t("loading"));
+  const heading = make("h1", { tabindex: "-1" }, t("loading"));
   const head = make("div", { class: "row" });
   const actions = make("div", { class: "actions" });
   const progress = make("div", { class: "progress" });
@@ -21,7 +21,7 @@ export function importView(main, { place, vault, device, say }) {
   );
   let pages = 1;
   main.replaceChildren(
-    title,
+    heading,
     head,
     progress,
     actions,
@@ -78,7 +78,7 @@ export function importView(main, { place, vault, device, say }) {
       if (next === null) break;
     }
     const here = await titles(items);
-    if (title.textContent !== nameOf(one)) title.textContent = nameOf(one);
+    if (heading.textContent !== nameOf(one)) heading.textContent = nameOf(one);
     fill(head, [one.state, one.createdAt], () => [
       make("span", { class: `badge ${one.state}`, id: "import-state" }, t(`states.${one.state}`)),
       make("time", { class: "soft", datetime: one.createdAt }, dateText(one.createdAt)),

@@ -89,7 +89,7 @@ export function newView(main, { me, say }) {
 
   function show(counted) {
     const { valid = 0, saved = 0 } = counted?.counts ?? {};
-    const isTooMany = counted !== null && valid > counted.maxLinks;
+    const isTooMany = counted !== null && counted.tooMany;
     start.disabled = valid === 0 || isTooMany;
     start.textContent = t("start", { count: valid });
     againLine.hidden = saved === 0;

@@ -15,11 +15,20 @@ export interface Entry {
 export interface Found {
   format: Format;
   entries: Entry[];
+  /** There are more than anybody imports at once; the rest was not looked at. */
+  isCut: boolean;
 }
 
 const MAX_TITLE = 300;
+/** What is sorted holds up everything else for as long. */
+const MOST_ENTRIES = 50_000;
 
 export function readLinks(text: string): Found {
+  const { format, entries } = read(text);
+  return { format, entries: entries.slice(0, MOST_ENTRIES), isCut: entries.length > MOST_ENTRIES };
+}
+
+function read(text: string): Omit<Found, "isCut"> {
   const start = text
     .slice(0, 4_096)
     .replace(/^\uFEFF/, "")
@@ -32,7 +41,7 @@ export function readLinks(text: string): Found {
     const entries = linksOfJson(text);
     if (entries) return { format: "bookmarks", entries };
   }
-  return linksOfTable(text) ?? { format: "text", entries: splitText(text).map((link) => ({ link })) };
+  return linksOfTable(text) ?? { format: "text", entries: splitText(text, MOST_ENTRIES + 1).map((link) => ({ link })) };
 }
 
 function linksOfHtml(html: string): Entry[] {
@@ -89,7 +98,7 @@ function linksOfJson(text: string): Entry[] | undefined {
   return entries.filter(({ link }) => !/^(javascript|place|about|chrome|edge|data|file):/i.test(link)).map(tidy);
 }
 
-function linksOfTable(text: string): Found | undefined {
+function linksOfTable(text: string): Omit<Found, "isCut"> | undefined {
   const first = text.slice(0, 20_000).split(/\r?\n/, 1)[0]!;
   if (!/[,;\t]/.test(first)) return undefined;
   const names = (readCsv(first)[0] ?? []).map((cell) => cell.trim().toLowerCase());

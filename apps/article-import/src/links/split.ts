@@ -4,16 +4,24 @@
 
 const MAX_TOKEN = 4_096;
 
-export function splitText(text: string): string[] {
-  return (
-    text
-      // Markdown and wiki: [title](link), [link title].
-      .replaceAll("](", " ")
-      .split(/[\s\u200B\uFEFF]+|,(?=https?:\/\/)/iu)
-      .flatMap((token) => (/^\W*https?:\/\//i.test(token) ? [token] : token.split(",")))
-      .map((token) => bare(token.slice(0, MAX_TOKEN)))
-      .filter((token) => /[\p{L}\p{N}]/u.test(token))
-  );
+/** At most so many. */
+export function splitText(text: string, most = Infinity): string[] {
+  const tokens: string[] = [];
+  for (const token of rawTokens(text)) {
+    const clean = bare(token.slice(0, MAX_TOKEN));
+    if (!/[\p{L}\p{N}]/u.test(clean)) continue;
+    if (tokens.length >= most) break;
+    tokens.push(clean);
+  }
+  return tokens;
+}
+
+function* rawTokens(text: string): Generator<string> {
+  // Markdown and wiki: [title](link), [link title].
+  for (const [piece] of text.replaceAll("](", " ").matchAll(/[^\s\u200B\uFEFF]+/gu)) {
+    if (/^\W*https?:\/\//i.test(piece)) yield* piece.split(/,(?=https?:\/\/)/i);
+    else for (const [part] of piece.matchAll(/[^,]+/g)) yield* part === "" ? [] : [part];
+  }
 }
 
 const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };

@@ -29,7 +29,9 @@ export function makeCreateRoutes(deskOf: DeskOf): AppRoute[] {
       async answer(asked) {
         const { text, name, key, again } = await bodyOf(asked);
         if (typeof text !== "string") return noText();
-        const { valid } = sortLinks(readLinks(text).entries);
+        const { entries, isCut } = readLinks(text);
+        if (isCut) return tooMany(entries.length, asked.options.maxLinks);
+        const { valid } = sortLinks(entries);
         // What is saved already is wanted once more: from a device that is gone, say.
         if (again === true && valid.length <= asked.options.maxLinks) {
           await asked.library.forget(
@@ -75,7 +77,7 @@ export function makeCreateRoutes(deskOf: DeskOf): AppRoute[] {
 }
 
 async function counted({ library, owner, options }: Asked, text: string): Promise<object> {
-  const { format, entries } = readLinks(text);
+  const { format, entries, isCut } = readLinks(text);
   const { valid, invalid, duplicates } = sortLinks(entries);
   const known = await library.known(
     owner,
@@ -87,6 +89,7 @@ async function counted({ library, owner, options }: Asked, text: string): Promis
     invalid: invalid.slice(0, SHOWN),
     duplicates: duplicates.slice(0, SHOWN),
     maxLinks: options.maxLinks,
+    tooMany: isCut || valid.length > options.maxLinks,
   };
 }
 
@@ -95,7 +98,7 @@ async function create(asked: Asked, links: SortedLinks["valid"], name: unknown, 
   if (links.length === 0)
     return refuse(422, "NO_LINKS", "There is no link in it.", "Paste addresses that begin with http:// or https://.");
   if (links.length > options.maxLinks) {
-    return refuse(422, "TOO_MANY_LINKS", `${links.length} links are more than ${options.maxLinks}.`, "Split the list.");
+    return tooMany(links.length, options.maxLinks);
   }
   const title = typeof name === "string" ? name.trim().slice(0, MAX_NAME) : "";
   const { id, created } = await hf.batches.create(kind, links, {
@@ -109,3 +112,6 @@ async function create(asked: Asked, links: SortedLinks["valid"], name: unknown, 
 
 const noText = (): Response =>
   refuse(422, "TEXT_MISSING", "text is missing.", "Send the pasted text, or the file's content, as text.");
+
+const tooMany = (count: number, most: number): Response =>
+  refuse(422, "TOO_MANY_LINKS", `${count} links are more than ${most}.`, "Split the list.");

@@ -39,7 +39,8 @@ export function makePickupRoutes(deskOf: DeskOf): AppRoute[] {
             headers: { "content-type": "application/json", "cache-control": "no-store" },
           });
         } catch (error) {
-          if (error instanceof NotFound) return noPickup();
+          // Another device may have acked it while it was being read.
+          if (error instanceof NotFound || (await hf.inbox(owner).get(parcel))?.ackedAt) return noPickup();
           throw error;
         }
       },
