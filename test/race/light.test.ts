@@ -150,16 +150,20 @@ test("a light claim takes nothing if one of the jobs has a group or a coalesce k
 
 test("a light claim takes as many as its answer has room for, and none if they are too big", async () => {
   const payload = (length: number): string => JSON.stringify(randomBytes(length / 2).toString("hex"));
-  const ids = await arena.insert(Array.from({ length: 50 }, () => ({ payload: payload(4_000) })));
-  const first = await claimLight(arena.store, holder(), lane(), KIND, 50);
+  const ids = await arena.insert(Array.from({ length: 100 }, () => ({ payload: payload(1_600) })));
+  const first = await claimLight(arena.store, holder(), lane(), KIND, 100);
   expect(first.isFull).toBe(true);
-  expect(first.jobs.length).toBeGreaterThan(5);
-  expect(first.jobs.length * 4_000).toBeLessThan(LIGHT_BYTES);
+  expect(first.jobs.length).toBeGreaterThan(20);
+  expect(first.jobs.length * 1_600).toBeLessThan(LIGHT_BYTES);
   expect(first.jobs.map((job) => job.id)).toEqual(ids.slice(0, first.jobs.length));
   const second = await light(arena.store, holder(), 50);
   expect(second[0]!.id).toBe(ids[first.jobs.length]);
-  await arena.insert([{ payload: payload(3_000_000), rank: 5 }]);
-  expect(await claimLight(arena.store, holder(), lane("race", 5), KIND, 50)).toEqual({ jobs: [], isFull: false });
+  // Long, and long but stored in few bytes.
+  for (const [rank, text] of [payload(3_000_000), JSON.stringify("a".repeat(50_000))].entries()) {
+    await arena.insert([{ payload: text, rank: rank + 5 }]);
+    const none = await claimLight(arena.store, holder(), lane("race", rank + 5), KIND, 50);
+    expect(none).toEqual({ jobs: [], isFull: false });
+  }
 });
 
 test("an ordinary claim that comes during a light one waits for it and takes the others", async () => {

@@ -11,9 +11,8 @@ import { ASYNC_COMMIT, type ClaimedJob, type LanePosition } from "./claim.ts";
 import { LANE_LOCK } from "./mark.ts";
 
 export const LIGHT_BYTES = 65_536;
-const ROW_BYTES = 100;
-/** Beyond this the sizes may be too uneven to be cut by count. */
-const TOO_MUCH = 16;
+/** Anything else is compressed or lies in another table, and would be unpacked only to be found too large. */
+const IS_SMALL = "(pg_column_size(j.payload) < 2000 and pg_column_compression(j.payload) is null)";
 
 const FROM = `(${fromMicros("$6")}, $7)`;
 
@@ -23,10 +22,13 @@ const CLAIM_LIGHT = routine({
   gives: "jobs text, found integer, now_us bigint",
   first: `${ASYNC_COMMIT}
 if not pg_try_advisory_xact_lock(${LANE_LOCK("$4", "$5")}) then return; end if;`,
+  // The jobs are one text: taking the rows of an answer apart costs Node more than the rest of a job.
   body: `with picked as materialized (
-  select j.id, j.payload, j.attempt, j.max_attempts, j.queue, j.key, j.last_error, j.run_at,
-    j.group_key is null and j.coalesce_key is null as plain,
-    ${ROW_BYTES} + pg_column_size(j.payload) + coalesce(pg_column_size(j.last_error), 0) as bytes
+  select j.id, j.run_at, j.group_key is null and j.coalesce_key is null and ${IS_SMALL} as suits,
+    case when ${IS_SMALL} then concat('["', j.id, '","', ${asMicros("j.run_at")}, '",', j.payload,
+      case when j.attempt > 0 or j.max_attempts <> $9 or j.queue <> $10 or j.key is not null then
+        concat(',', j.attempt, ',', j.max_attempts, ',', to_json(j.queue), ',', coalesce(to_json(j.key)::text, 'null'), ',',
+          coalesce(j.last_error, 'null')) end, ']') end as job
   from :schema.jobs j
   where j.hold = 0 and j.kind = $4 and j.rank = $5 and j.run_at <= :schema.clock() and (j.run_at, j.id) > ${FROM}
     and j.state = 'pending' and j.id not in (
@@ -35,27 +37,22 @@ if not pg_try_advisory_xact_lock(${LANE_LOCK("$4", "$5")}) then return; end if;`
   order by j.run_at, j.id limit $8
 ),
 fit as materialized (
-  select count(*) as count, bool_and(plain) and sum(bytes) <= ${TOO_MUCH * LIGHT_BYTES} as suits,
-    least(count(*), greatest(1, count(*) * ${LIGHT_BYTES} / sum(bytes))) as most
+  select count(*)::integer as found, case when bool_and(suits) then
+    least(count(*), greatest(1, count(*) * ${LIGHT_BYTES} / sum(octet_length(job)))) else 0 end as most
   from picked
 ),
 taken as materialized (
-  select p.* from picked p where (select suits from fit) limit (select most from fit)
+  select string_agg(p.job, ',') as jobs, array_agg(p.id) as ids, max(p.run_at) as last_run_at
+  from (select * from picked limit (select most from fit)) as p
 ),
 leased as (
   insert into :schema.leases (token, lease_ms, expires_at, worker_id, job_ids, light, kind, rank, claimed_at,
     last_run_at, last_id)
-  select $1, $3, :schema.clock() + $3 * interval '1 millisecond', $2, array_agg(id), true, $4, $5, :schema.clock(),
-    max(run_at), (array_agg(id))[count(*)]
-  from taken having count(*) > 0
+  select $1, $3, :schema.clock() + $3 * interval '1 millisecond', $2, ids, true, $4, $5, :schema.clock(),
+    last_run_at, ids[cardinality(ids)]
+  from taken where ids is not null
 )
--- One text for all: taking a row of an answer apart costs Node more than the rest of the job.
-select (select string_agg(concat('["', id, '","', ${asMicros("run_at")}, '",', payload,
-    case when attempt > 0 or max_attempts <> $9 or queue <> $10 or key is not null then concat(',', attempt, ',',
-      max_attempts, ',', to_json(queue), ',', coalesce(to_json(key)::text, 'null'), ',', coalesce(last_error, 'null'))
-    end, ']'), ',') from taken),
-  count::integer, ${asMicros(":schema.clock()")}
-from fit`,
+select taken.jobs, fit.found, ${asMicros(":schema.clock()")} from taken, fit`,
 });
 
 interface Answer {
