@@ -1,6 +1,7 @@
 // hf.jobs: look at jobs and act on them, from any process.
 import { isLockTimeout, isRetryable } from "../db/retryable.ts";
 import { NotFound, StateConflict, WaitTimeout } from "../errors.ts";
+import { checkName } from "../job/define-job.ts";
 import type { FailedAttempt, Job } from "../job/job.ts";
 import { isFinal } from "../job/states.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
@@ -11,6 +12,7 @@ import type { Advanced } from "../store/batches/advance.ts";
 import { cancelWaitingItems } from "../store/batches/end-items.ts";
 import { cancelIfOpen } from "../store/jobs/cancel.ts";
 import { discardIfDead } from "../store/jobs/discard.ts";
+import { findKey, type KnownKey } from "../store/jobs/find-key.ts";
 import { type Counted, countJobs, findJobs } from "../store/jobs/find.ts";
 import { type JobTexts, readAttempts, readJob, readTexts } from "../store/jobs/read.ts";
 import { listNotes, type Note } from "../store/notes/list.ts";
@@ -19,6 +21,7 @@ import type { KeepEnded } from "../store/jobs/keep-ended.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUps } from "../worker/wake-ups.ts";
 import { type JobFilterOptions, toJobFilter } from "./job-filter.ts";
+import { checkKey } from "./new-job.ts";
 
 export interface ListOptions extends JobFilterOptions {
   limit?: number | undefined;
@@ -40,6 +43,8 @@ export interface Jobs {
   notes(id: string): Promise<Note[]>;
   /** Payload and result as JSON texts, with every digit. */
   texts(id: string): Promise<JobTexts | undefined>;
+  /** The job that a key of this kind stands for, also when the job itself is gone; null: the key is free. */
+  byKey(kind: string, key: string): Promise<KnownKey | null>;
   /** "cancelled" at once if it was waiting; "requested" if it runs: its signal is aborted and no retry follows. */
   cancel(id: string): Promise<"cancelled" | "requested">;
   /** A dead job runs again with a full budget; its failures stay on record. */
@@ -91,6 +96,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     count: async (filter = {}) => await countJobs(store, toJobFilter(filter)),
     notes: (id) => listNotes(store, checkId(id, "The job id")),
     texts: (id) => readTexts(store, checkId(id, "The job id")),
+    byKey: (kind, key) => findKey(store, checkName("The kind", kind), checkKey("The key", key)),
     async cancel(id) {
       const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id, "The job id")], keepEnded));
       if (!cancelled && (await cancelItem(id))) return "cancelled";

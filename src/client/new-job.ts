@@ -118,7 +118,7 @@ function applyOptions(job: NewJob, kind: AnyJobKind, options: EnqueueOptions, ro
 
 const MAX_KEY_LENGTH = 500;
 
-function checkKey(what: string, value: unknown): string {
+export function checkKey(what: string, value: unknown): string {
   if (typeof value !== "string" || value === "" || value.length > MAX_KEY_LENGTH) {
     throw new OptionInvalid(
       `${what} is ${typeof value === "string" ? `${value.length} characters long` : String(value)}.`,

@@ -1,19 +1,13 @@
-// Batches and items as the API shows them: plain JSON, times in ISO 8601. Whoever may not act does not see what looks like
-// a secret.
+// Batches and items as the API shows them: plain JSON, times in ISO 8601.
 import type { Changes } from "../batches/changes.ts";
 import type { Batch, BatchItem } from "../job/batch.ts";
-import { hasRole, type Role } from "../shared/roles.ts";
 import type { ErrorGroup } from "../store/batches/errors.ts";
 import type { ChangesView } from "./contracts/batch-changes.ts";
 import type { BatchView, ErrorGroupView, ItemView } from "./contracts/batches.ts";
 import { iso } from "./job-view.ts";
-import { redact } from "./redact.ts";
+import type { Eyes } from "./eyes.ts";
 
-const shownTo = (role: Role): (<T>(value: T) => T) =>
-  // A copy of the same shape.
-  hasRole(role, "operator") ? (value) => value : (value) => redact(value) as typeof value;
-
-export function toBatchView(batch: Batch, role: Role): BatchView {
+export function toBatchView(batch: Batch, eyes: Eyes): BatchView {
   return {
     id: batch.id,
     kind: batch.kind,
@@ -36,7 +30,7 @@ export function toBatchView(batch: Batch, role: Role): BatchView {
     attempts: batch.attempts,
     priority: batch.priority,
     outcomes: batch.outcomes,
-    fields: shownTo(role)(batch.fields),
+    fields: eyes.see(batch.fields, batch.kind),
     completions: batch.completions,
     version: batch.version,
     createdAt: batch.createdAt.toISOString(),
@@ -47,16 +41,16 @@ export function toBatchView(batch: Batch, role: Role): BatchView {
   };
 }
 
-export function toItemView(item: BatchItem, role: Role): ItemView {
-  const shown = shownTo(role);
+/** `kind`: of its batch. */
+export function toItemView(item: BatchItem, eyes: Eyes, kind: string | undefined): ItemView {
   return {
     seq: item.seq,
     state: item.state,
-    payload: shown(item.payload ?? null),
+    payload: eyes.see(item.payload ?? null, kind),
     attempt: item.attempt,
     bounces: item.bounces,
     error: item.error,
-    result: shown(item.result ?? null),
+    result: eyes.see(item.result ?? null, kind),
     jobId: item.jobId,
     parcelId: item.parcelId,
     handedUntil: iso(item.handedUntil),
@@ -70,12 +64,15 @@ export function toErrorGroupView(group: ErrorGroup): ErrorGroupView {
   return { ...group, firstAt: group.firstAt.toISOString(), lastAt: group.lastAt.toISOString() };
 }
 
-export function toChangesView({ changes, batches, items, ...rest }: Changes, role: Role): ChangesView {
-  const shown = Object.entries(items).map(([id, some]) => [id, some.map((item) => toItemView(item, role))] as const);
+export function toChangesView({ changes, batches, items, ...rest }: Changes, eyes: Eyes): ChangesView {
+  const kinds = new Map(batches.map(({ id, kind }) => [id, kind]));
+  const shown = Object.entries(items).map(
+    ([id, some]) => [id, some.map((item) => toItemView(item, eyes, kinds.get(id)))] as const,
+  );
   return {
     ...rest,
     changes: changes.map((change) => ({ ...change, at: iso(change.at) })),
-    batches: batches.map((batch) => toBatchView(batch, role)),
+    batches: batches.map((batch) => toBatchView(batch, eyes)),
     items: Object.fromEntries(shown),
   };
 }

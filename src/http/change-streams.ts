@@ -7,15 +7,15 @@ import type { Holdfast } from "../client/client.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import type { Pulse } from "../shared/pulse.ts";
-import type { Role } from "../shared/roles.ts";
 import { toChangesView } from "./batch-view.ts";
 import { Refusal } from "./errors.ts";
+import type { Eyes } from "./eyes.ts";
 
 export interface ChangeStreamInput {
   owner: string | undefined;
   /** Undefined: from now on. */
   since: string | undefined;
-  role: Role;
+  eyes: Eyes;
 }
 
 export interface ChangeStreams {
@@ -104,12 +104,12 @@ export function makeChangeStreams(hf: Holdfast): ChangeStreams {
   async function tell(stream: Stream): Promise<boolean> {
     // It has not taken what it was given before.
     if ((stream.controller.desiredSize ?? 0) <= 0) return false;
-    const { owner, since, role } = stream;
+    const { owner, since, eyes } = stream;
     const changes = await hf.batches.changes({ since, limit: PAGE, ...(owner !== undefined && { owner }) });
     if (!streams.has(stream)) return false;
     stream.since = changes.next;
     if (changes.changes.length > 0 || changes.reset) {
-      send(stream, "changes", toChangesView(changes, role));
+      send(stream, "changes", toChangesView(changes, eyes));
     }
     return changes.more;
   }
@@ -128,7 +128,7 @@ export function makeChangeStreams(hf: Holdfast): ChangeStreams {
   }
 
   return {
-    async open({ owner, since, role }) {
+    async open({ owner, since, eyes }) {
       if (since !== undefined && !/^\d{1,18}$/.test(since)) {
         throw new OptionInvalid(`since is ${JSON.stringify(since.slice(0, 50))}.`, "Give the `next` of an answer.");
       }
@@ -141,7 +141,7 @@ export function makeChangeStreams(hf: Holdfast): ChangeStreams {
       let stream: Stream;
       return new ReadableStream<Uint8Array>({
         start(controller) {
-          stream = { owner, since: from, role, controller };
+          stream = { owner, since: from, eyes, controller };
           streams.add(stream);
           send(stream, "hello", { since: from });
           start();

@@ -1,9 +1,9 @@
 // All items of a batch as a download, page by page as fast as the reader takes them: one JSON object on each line, or CSV.
 // If it cannot go on, the connection breaks off: nobody takes a part for the whole.
-import type { Role } from "../shared/roles.ts";
 import { toItemView } from "./batch-view.ts";
 import type { ItemView } from "./contracts/batches.ts";
 import { type Cell, csvLine } from "./csv.ts";
+import type { Eyes } from "./eyes.ts";
 import type { ItemPageRead } from "./item-pages.ts";
 import { toWebStream } from "./web-stream.ts";
 
@@ -28,31 +28,29 @@ const COLUMNS: readonly [string, (item: ItemView) => Cell][] = [
 
 export interface ExportInput {
   batchId: string;
+  kind: string;
   pages: AsyncIterable<ItemPageRead>;
   format: ExportFormat;
-  role: Role;
+  eyes: Eyes;
   method: string;
 }
 
-export function sendExport({ batchId, pages, format, role, method }: ExportInput): Response {
+export function sendExport(input: ExportInput): Response {
+  const { batchId, format, method } = input;
   const headers = {
     "content-type": TYPES[format],
     "content-disposition": `attachment; filename="batch-${batchId}.${format}"`,
   };
   // A HEAD is a question about the headers.
   if (method === "HEAD") return new Response(null, { headers });
-  return new Response(toWebStream(pieces(pages, format, role)), { headers });
+  return new Response(toWebStream(pieces(input)), { headers });
 }
 
-async function* pieces(
-  pages: AsyncIterable<ItemPageRead>,
-  format: ExportFormat,
-  role: Role,
-): AsyncGenerator<Uint8Array> {
+async function* pieces({ pages, format, eyes, kind }: ExportInput): AsyncGenerator<Uint8Array> {
   let text = format === "csv" ? csvLine(COLUMNS.map(([name]) => name)) : "";
   for await (const { items } of pages) {
     for (const item of items) {
-      const view = toItemView(item, role);
+      const view = toItemView(item, eyes, kind);
       text += format === "csv" ? csvLine(COLUMNS.map(([, of]) => of(view))) : `${JSON.stringify(view)}\n`;
       if (text.length < PIECE) continue;
       yield Buffer.from(text);

@@ -1,10 +1,9 @@
 // A job as the API shows it: plain JSON, times in ISO 8601, ids as text.
 import type { FailedAttempt, Job } from "../job/job.ts";
-import { hasRole, type Role } from "../shared/roles.ts";
 import type { JobSummary, JobView } from "./contracts/jobs.ts";
 import type { JobTexts } from "../store/jobs/read.ts";
 import type { Note } from "../store/notes/list.ts";
-import { redact, redactText } from "./redact.ts";
+import type { Eyes } from "./eyes.ts";
 
 export const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
 
@@ -39,24 +38,22 @@ export interface JobViewInput {
   attempts: readonly FailedAttempt[];
   notes: readonly Note[];
   texts: JobTexts | undefined;
-  role: Role;
+  eyes: Eyes;
 }
 
-/** Whoever may not act on jobs does not see what looks like a secret in them. */
-export function toJobView({ job, attempts, notes, texts, role }: JobViewInput): JobView {
-  const isSeen = hasRole(role, "operator");
-  const shown = isSeen ? (value: unknown) => value : (value: unknown) => redact(value);
+export function toJobView({ job, attempts, notes, texts, eyes }: JobViewInput): JobView {
   const text = (json: string | null | undefined): string | null =>
-    json === null || json === undefined ? null : isSeen ? json : redactText(json);
+    json === null || json === undefined ? null : eyes.seeText(json, job.kind);
   return {
     ...toJobSummary(job),
-    payload: shown(job.payload),
-    result: shown(job.result ?? null),
+    payload: eyes.see(job.payload, job.kind),
+    result: eyes.see(job.result ?? null, job.kind),
     payloadText: text(texts?.payload) ?? "null",
     resultText: text(texts?.result),
     notes: notes.map((note) => ({
       ...note,
-      text: isSeen || note.size > note.text.length ? note.text : redactText(note.text),
+      // Of one that was cut nobody can say what in it is a secret: it is masked as a whole.
+      text: eyes.seeText(note.text, job.kind),
       writtenAt: note.writtenAt.toISOString(),
     })),
     attempts: attempts.map((failed) => ({

@@ -1,16 +1,38 @@
-// A payload, for people who may look but not act: what a name says is a secret is masked, at every depth.
+// A payload, for people: what a name says is a secret is masked at every depth, and so is what the paths name.
 
 const SECRET = /token|secret|passw(or)?d|passphrase|authorization|cookie|api[_-]?key|private[_-]?key|credential/i;
 const MASK = "***";
 const DEEPEST = 100;
 
-export function redact(value: unknown, depth = 0): unknown {
+export interface Redaction {
+  /** Mask what looks like a secret. */
+  secrets: boolean;
+  /** Fields to mask, from the top: "customer.email"; a list on the way is gone through. */
+  paths: readonly string[];
+}
+
+const SECRETS: Redaction = { secrets: true, paths: [] };
+
+export function redact(value: unknown, redaction: Redaction = SECRETS): unknown {
+  return mask(
+    value,
+    redaction.secrets,
+    redaction.paths.map((path) => path.split(".")),
+    0,
+  );
+}
+
+/** `paths`: those that lead on from here. */
+function mask(value: unknown, secrets: boolean, paths: readonly (readonly string[])[], depth: number): unknown {
   if (value === null || typeof value !== "object") return value;
+  if (!secrets && paths.length === 0) return value;
   if (depth > DEEPEST) return MASK;
-  if (Array.isArray(value)) return value.map((inner) => redact(inner, depth + 1));
+  if (Array.isArray(value)) return value.map((inner) => mask(inner, secrets, paths, depth + 1));
   const entries = Object.entries(value).map(([name, inner]) => {
-    const isSecret = SECRET.test(name) && inner !== null && typeof inner !== "boolean";
-    return [name, isSecret ? MASK : redact(inner, depth + 1)] as const;
+    const further = paths.filter(([first]) => first === name).map(([, ...rest]) => rest);
+    const isNamed = further.some((rest) => rest.length === 0) && inner !== null;
+    const isSecret = secrets && SECRET.test(name) && inner !== null && typeof inner !== "boolean";
+    return [name, isNamed || isSecret ? MASK : mask(inner, secrets, further, depth + 1)] as const;
   });
   // A payload may have a field called __proto__; assigning it would lose it.
   return Object.fromEntries(entries);
@@ -22,12 +44,12 @@ const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const KEPT = /"\\u0000([^"]*)"/g;
 
 /** The same for JSON text, with every digit of its numbers kept. */
-export function redactText(json: string): string {
+export function redactText(json: string, redaction: Redaction = SECRETS): string {
   try {
     const safe = json.replace(TOKENS, (token) =>
       token.startsWith('"') || JSON.stringify(Number(token)) === token ? token : `"\\u0000${token}"`,
     );
-    return JSON.stringify(redact(JSON.parse(safe))).replace(KEPT, "$1");
+    return JSON.stringify(redact(JSON.parse(safe), redaction)).replace(KEPT, "$1");
   } catch {
     // Not whole JSON: nobody can say what in it is a secret.
     return `"${MASK}"`;

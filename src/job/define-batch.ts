@@ -27,6 +27,8 @@ export interface BatchOptions<Item, Input, Label extends string> {
   keepKeys?: Duration | "forever";
   /** A batch that is not closed and gets no more items for so long is cancelled. */
   keepOpen?: Duration;
+  /** Fields of items and results that nobody but their owner sees over HTTP and on the dashboard. */
+  redact?: readonly string[];
   /** What is handed back to the owner: how long it waits for the ack, how often it is tried again. */
   handBack?: HandBackOptions<Label>;
   run(item: ItemContext<Item, Label>): Promise<ItemEnd<Label>> | ItemEnd<Label>;
@@ -61,6 +63,7 @@ const KNOWN = [
   "keep",
   "keepKeys",
   "keepOpen",
+  "redact",
   "handBack",
   "run",
 ];
@@ -92,7 +95,7 @@ export function defineBatch<Item = unknown, Input = Item, const Label extends st
     throw new OptionInvalid(`${where} got no options.`, "Give at least { run }.");
   }
   refuseUnknown(where, options, KNOWN);
-  const { schema, queue, lease, timeout, callTimeout, run } = options;
+  const { schema, queue, lease, timeout, callTimeout, redact, run } = options;
   if (typeof run !== "function") {
     throw new OptionInvalid(`${where}.run is not a function.`, "Give the handler: async run(item) { … }.");
   }
@@ -121,6 +124,7 @@ export function defineBatch<Item = unknown, Input = Item, const Label extends st
     ...(lease !== undefined && { lease }),
     ...(timeout !== undefined && { timeout }),
     ...(callTimeout !== undefined && { callTimeout }),
+    ...(redact !== undefined && { redact }),
     attempts: options.attempts ?? BATCH_DEFAULTS.attempts,
     backoff: options.backoff ?? [...BATCH_DEFAULTS.backoff],
     keepKeys: options.keepKeys ?? BATCH_DEFAULTS.keepKeys,

@@ -23,6 +23,8 @@ export interface JobOptions<Payload, Input, Result> {
   keepDone?: Duration | "forever";
   /** How long the ledger remembers this kind's keys. */
   keepKeys?: Duration | "forever";
+  /** Fields of payload and result that nobody sees over HTTP and on the dashboard: ["customer.email"]. */
+  redact?: readonly string[];
   run(job: JobContext<Payload>): Promise<Result> | Result;
 }
 
@@ -37,6 +39,8 @@ export interface JobKind<Payload = unknown, Input = Payload, Result = unknown> {
   readonly callTimeoutMs: number | undefined;
   readonly keepDoneMs: number | null;
   readonly keepKeysMs: number | null;
+  /** Fields that are masked over HTTP. */
+  readonly redact: readonly string[];
   /** What was left to the client's own defaults, which may differ by queue. */
   readonly unset: readonly ("keepDone" | "lease")[];
   readonly retryPolicy: RetryPolicy;
@@ -88,6 +92,7 @@ const KNOWN = [
   "callTimeout",
   "keepDone",
   "keepKeys",
+  "redact",
   "run",
 ];
 
@@ -129,11 +134,24 @@ export function defineJob<Payload = unknown, Input = Payload, Result = unknown>(
     callTimeoutMs,
     keepDoneMs: retentionMs(at("keepDone"), options.keepDone ?? "168h"),
     keepKeysMs: retentionMs(at("keepKeys"), options.keepKeys ?? "30d"),
+    redact: checkRedact(at("redact"), options.redact ?? []),
     unset: (["keepDone", "lease"] as const).filter((option) => options[option] === undefined),
     retryPolicy: makeRetryPolicy(at("backoff"), options.backoff ?? DEFAULT_BACKOFF),
     schema: options.schema,
     run: options.run,
   });
+}
+
+const MOST_PATHS = 100;
+
+function checkRedact(what: string, paths: unknown): readonly string[] {
+  const isPath = (path: unknown): boolean =>
+    typeof path === "string" && path.length <= 500 && path.split(".").every((name) => name !== "");
+  if (Array.isArray(paths) && paths.length <= MOST_PATHS && paths.every(isPath)) return Object.freeze([...paths]);
+  throw new OptionInvalid(
+    `${what} is ${(JSON.stringify(paths) ?? typeof paths).slice(0, 100)}.`,
+    `Give a list of at most ${MOST_PATHS} fields, such as ["customer.email"].`,
+  );
 }
 
 /** The payload as the schema says it is; or a PayloadInvalid that lists what is wrong, place by place. */

@@ -147,6 +147,50 @@ test("a queue is paused and resumed", async () => {
   await page.getByRole("button", { name: "Pause mail" }).waitFor();
 });
 
+test("a worker is drained, says so, and is let loose again", async () => {
+  await open("workers");
+  await page.getByRole("button", { name: "Drain web-1:4711" }).click();
+  await sees(/draining, asked by local/);
+  await assertAccessible(page, "a worker that drains");
+  await page.getByRole("button", { name: "Resume web-1:4711" }).click();
+  await page.getByRole("button", { name: "Drain web-1:4711" }).waitFor();
+});
+
+test("a filter is kept under a name, found again after a reload, and forgotten", async () => {
+  await open("jobs?q=kind:search.index");
+  await page.getByRole("button", { name: "Save this view" }).click();
+  await page.getByLabel("Name of this view").fill("Search");
+  await page.keyboard.press("Enter");
+  await open("jobs");
+  await page.reload();
+  await settled(page);
+  const views = page.getByRole("group", { name: "Saved views" });
+  await views.getByRole("link", { name: "Search" }).click();
+  expect(decodeURIComponent(page.url())).toContain("q=kind:search.index");
+  await expect.poll(() => page.locator("main tbody tr").count()).toBe(2);
+  expect(await views.getByRole("button", { name: "Save this view" }).count()).toBe(0);
+  await assertAccessible(page, "saved views");
+  await views.getByRole("button", { name: "Forget the view Search" }).click();
+  expect(await views.getByRole("link").count()).toBe(0);
+});
+
+test("the header says which installation it is, on a phone too, and so does the title", async () => {
+  const { page: phone } = await openPage(browser, "phone", "dark");
+  await phone.goto(`${scene.url}/#/jobs`);
+  await expect.poll(() => phone.locator(".top").getByText("staging").isVisible()).toBe(true);
+  await expect.poll(() => phone.title()).toBe("Jobs · Holdfast staging");
+  await phone.close();
+});
+
+test("what its kind redacts is not on the page of a job", async () => {
+  const { jobs } = await api<{ jobs: { id: string }[] }>("jobs?kind=payments.charge&limit=1");
+  await open(`jobs/${jobs[0]!.id}`);
+  await sees(/customer/);
+  const shown = await page.locator("main").textContent();
+  expect(shown).toContain("***");
+  expect(shown).not.toContain("ada.lovelace@example.com");
+});
+
 test("a batch is paused, resumed, retried and cancelled", async () => {
   await open("batches");
   await page.getByRole("link", { name: "catalog.import" }).click();
@@ -179,6 +223,12 @@ test("the form is made from the schema; the same key is told; a wrong payload is
   await page.getByLabel("Key", { exact: true }).fill("form-1");
   await page.getByRole("button", { name: "Enqueue" }).click();
   await sees(/Accepted\./);
+  await open("jobs");
+  await open("enqueue?kind=mail.send");
+  await page.getByLabel("to An address").fill("ada@example.com");
+  await page.getByLabel("template").selectOption("invoice");
+  await page.getByLabel("Key", { exact: true }).fill("form-1");
+  await sees(/This will be a duplicate: the key stands for a job already/);
   await page.getByRole("button", { name: "Enqueue" }).click();
   await sees(/This key has a job already: it is the same one/);
   await page.getByRole("button", { name: "As JSON" }).click();

@@ -26,7 +26,7 @@ export function TopBar() {
       </button>
       {me.value && (
         <span
-          class={`chip${/^prod/i.test(environment ?? "") ? " chip-bad" : ""} top-wide`}
+          class={`chip${/^prod/i.test(environment ?? "") ? " chip-bad" : ""}${environment === null ? " top-wide" : ""}`}
           title="Which installation this is"
         >
           {environment ?? tier}

@@ -9,6 +9,7 @@ import { href, place, replaceQuery } from "../router.ts";
 import { Confirm } from "../ui/dialog.tsx";
 import { Ago, Card, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
+import { Tabs } from "../ui/tabs.tsx";
 import { type Batch, BatchBar, BatchState, etaOf, Legend, rateOf } from "./batch-parts.tsx";
 
 type Item = Output<"listItems">["items"][number];
@@ -99,79 +100,51 @@ function Items({ batch }: { batch: Batch }) {
   const data = useData(`items ${batch.id} ${state ?? ""} ${cursor ?? ""}`, (signal) =>
     call("listItems", { signal, params: { id: batch.id }, query: { state, cursor, limit: 50 } }),
   );
-  const states = Object.entries(batch.counts).filter(([name, many]) => many > 0 || name === state);
+  const states = Object.keys(batch.counts).filter((name) => batch.counts[name] !== 0 || name === state);
   return (
     <Panel title="Items">
       <div class="pad-sides">
-        <div class="tabs tabs-scroll" role="group" aria-label="Items by state">
-          <button
-            type="button"
-            class="tab"
-            aria-pressed={state === undefined}
-            onClick={() => replaceQuery({ state: undefined, after: undefined })}
-          >
-            all
-          </button>
-          {states.map(([name, many]) => (
-            <button
-              key={name}
-              type="button"
-              class="tab"
-              aria-pressed={state === name}
-              onClick={() => replaceQuery({ state: name, after: undefined })}
-            >
-              {name} {exact(many)}
-            </button>
-          ))}
-        </div>
+        <Tabs
+          label="Items by state"
+          choices={[undefined, ...states]}
+          chosen={state}
+          onChoose={(each) => replaceQuery({ state: each, after: undefined })}
+          wordsOf={(name) => `${name} ${exact(batch.counts[name] ?? 0)}`}
+        />
       </div>
       <Loaded data={data}>
         {({ items, next }) => (
-          <>
-            {items.length === 0 ? (
-              <Empty title="No item here." />
-            ) : (
-              <Table<Item>
-                caption="Items, in their order"
-                rows={items}
-                keyOf={({ seq }) => String(seq)}
-                columns={[
-                  plain("Item", ({ seq }) => exact(seq), "figure"),
-                  plain("State", ({ state: now_, jobId }) =>
-                    jobId === null ? (
-                      <ItemState state={now_} batch={batch} />
-                    ) : (
-                      <a href={href(["jobs", jobId])}>{now_}</a>
-                    ),
+          <Table<Item>
+            caption="Items, in their order"
+            rows={items}
+            next={next}
+            pageBy="after"
+            empty={<Empty title="No item here." />}
+            keyOf={({ seq }) => String(seq)}
+            columns={[
+              plain("Item", ({ seq }) => exact(seq), "figure"),
+              plain("State", ({ state: now_, jobId }) =>
+                jobId === null ? <ItemState state={now_} batch={batch} /> : <a href={href(["jobs", jobId])}>{now_}</a>,
+              ),
+              plain("What", ({ payload }) => <span class="mono cut">{JSON.stringify(payload)}</span>, "wide"),
+              plain(
+                "Came to",
+                ({ error, result }) =>
+                  error ? (
+                    <span class="bad wrap">
+                      {error.name}: {firstLine(error.message)}
+                    </span>
+                  ) : result === null || result === undefined ? (
+                    <span class="quiet">–</span>
+                  ) : (
+                    <span class="mono cut">{JSON.stringify(result)}</span>
                   ),
-                  plain("What", ({ payload }) => <span class="mono cut">{JSON.stringify(payload)}</span>, "wide"),
-                  plain(
-                    "Came to",
-                    ({ error, result }) =>
-                      error ? (
-                        <span class="bad wrap">
-                          {error.name}: {firstLine(error.message)}
-                        </span>
-                      ) : result === null || result === undefined ? (
-                        <span class="quiet">–</span>
-                      ) : (
-                        <span class="mono cut">{JSON.stringify(result)}</span>
-                      ),
-                    "wide",
-                  ),
-                  plain("Attempts", ({ attempt: used }) => String(used), "figure"),
-                  plain("Ended", ({ endedAt }) => <Ago at={endedAt} />, "figure"),
-                ]}
-              />
-            )}
-            {next !== null && (
-              <div class="row row-end pad">
-                <button type="button" class="button" onClick={() => replaceQuery({ after: next })}>
-                  More
-                </button>
-              </div>
-            )}
-          </>
+                "wide",
+              ),
+              plain("Attempts", ({ attempt: used }) => String(used), "figure"),
+              plain("Ended", ({ endedAt }) => <Ago at={endedAt} />, "figure"),
+            ]}
+          />
         )}
       </Loaded>
     </Panel>

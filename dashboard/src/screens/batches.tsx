@@ -5,6 +5,7 @@ import { exact, shortId } from "../format.ts";
 import { href, place, replaceQuery } from "../router.ts";
 import { Ago, Empty, Loaded, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
+import { Tabs } from "../ui/tabs.tsx";
 import { type Batch, BatchBar, BatchState, etaOf, rateOf } from "./batch-parts.tsx";
 
 const STATES = [undefined, "queued", "running", "paused", "done", "cancelled"] as const;
@@ -20,19 +21,12 @@ export function BatchesScreen() {
   return (
     <Screen title="Batches">
       <div class="row pad-bottom">
-        <div class="tabs tabs-scroll" role="group" aria-label="State">
-          {STATES.map((each) => (
-            <button
-              key={each ?? "all"}
-              type="button"
-              class="tab"
-              aria-pressed={state === each}
-              onClick={() => replaceQuery({ state: each, before: undefined })}
-            >
-              {each ?? "all"}
-            </button>
-          ))}
-        </div>
+        <Tabs
+          label="State"
+          choices={STATES}
+          chosen={state}
+          onChoose={(each) => replaceQuery({ state: each, before: undefined })}
+        />
         <label class="check">
           <input
             type="checkbox"
@@ -45,59 +39,50 @@ export function BatchesScreen() {
         </label>
       </div>
       <Loaded data={data}>
-        {({ batches, next }) =>
-          batches.length === 0 ? (
-            <Empty title="No batch fits.">
-              <p>
-                A batch is made with <code>hf.batches.create()</code>, <code>POST /api/v1/batches</code> or{" "}
-                <code>npx holdfast batches create</code>.
-              </p>
-            </Empty>
-          ) : (
-            <>
-              <Table<Batch>
-                caption="Batches, newest first"
-                rows={batches}
-                keyOf={({ id }) => id}
-                columns={[
-                  plain(
-                    "Batch",
-                    ({ id, kind, key, owner }) => (
-                      <div class="job-name">
-                        <a href={href(["batches", id])} data-row>
-                          {kind}
-                        </a>
-                        <span class="quiet">
-                          <span class="mono">{key ?? shortId(id)}</span>
-                          {owner !== null && ` · ${owner}`}
-                        </span>
-                      </div>
-                    ),
-                    "wide",
-                  ),
-                  plain("State", (batch) => <BatchState batch={batch} />),
-                  plain("Progress", (batch) => <BatchBar batch={batch} />, "wide"),
-                  plain("Ended", ({ ended, total }) => `${exact(ended)} of ${exact(total)}`, "figure"),
-                  plain(
-                    "Errors",
-                    ({ counts }) => (counts["error"] ? <span class="bad">{exact(counts["error"])}</span> : "0"),
-                    "figure",
-                  ),
-                  plain("Rate", rateOf, "figure"),
-                  plain("Left", etaOf, "figure"),
-                  plain("Made", ({ createdAt }) => <Ago at={createdAt} />, "figure"),
-                ]}
-              />
-              {next !== null && (
-                <div class="row row-end pad-top">
-                  <button type="button" class="button" onClick={() => replaceQuery({ before: next })}>
-                    Older
-                  </button>
-                </div>
-              )}
-            </>
-          )
-        }
+        {({ batches, next }) => (
+          <Table<Batch>
+            caption="Batches, newest first"
+            rows={batches}
+            next={next}
+            empty={
+              <Empty title="No batch fits.">
+                <p>
+                  A batch is made with <code>hf.batches.create()</code>, <code>POST /api/v1/batches</code> or{" "}
+                  <code>npx holdfast batches create</code>.
+                </p>
+              </Empty>
+            }
+            keyOf={({ id }) => id}
+            columns={[
+              plain(
+                "Batch",
+                ({ id, kind, key, owner }) => (
+                  <div class="job-name">
+                    <a href={href(["batches", id])} data-row>
+                      {kind}
+                    </a>
+                    <span class="quiet">
+                      <span class="mono">{key ?? shortId(id)}</span>
+                      {owner !== null && ` · ${owner}`}
+                    </span>
+                  </div>
+                ),
+                "wide",
+              ),
+              plain("State", (batch) => <BatchState batch={batch} />),
+              plain("Progress", (batch) => <BatchBar batch={batch} />, "wide"),
+              plain("Ended", ({ ended, total }) => `${exact(ended)} of ${exact(total)}`, "figure"),
+              plain(
+                "Errors",
+                ({ counts }) => (counts["error"] ? <span class="bad">{exact(counts["error"])}</span> : "0"),
+                "figure",
+              ),
+              plain("Rate", rateOf, "figure"),
+              plain("Left", etaOf, "figure"),
+              plain("Made", ({ createdAt }) => <Ago at={createdAt} />, "figure"),
+            ]}
+          />
+        )}
       </Loaded>
     </Screen>
   );

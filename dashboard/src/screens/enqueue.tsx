@@ -185,6 +185,7 @@ function Form({ kind }: { kind: Kind }) {
           ))}
         </div>
       </Panel>
+      <Duplicate kind={kind.kind} keyGiven={more.key.trim()} sent={answer?.id} />
       {answer && (
         <div class={`notice${answer.isBad ? " notice-bad" : " notice-good"}`} role="status">
           {answer.text} {answer.id && <a href={href(["jobs", answer.id])}>Open the job</a>}
@@ -196,6 +197,25 @@ function Form({ kind }: { kind: Kind }) {
         </button>
       </div>
     </form>
+  );
+}
+
+/** Before it is sent: what this key stands for already. */
+function Duplicate({ kind, keyGiven, sent }: { kind: string; keyGiven: string; sent: string | undefined }) {
+  const [asked, ask] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => ask(keyGiven), 300);
+    return () => clearTimeout(timer);
+  }, [keyGiven]);
+  const { value } = useData(`key ${kind} ${asked}`, async (signal) =>
+    asked === "" ? null : await call("readKey", { signal, query: { kind, key: asked } }),
+  );
+  const id = value?.jobId;
+  if (!id || asked !== keyGiven || id === sent) return null;
+  return (
+    <div class="notice notice-warn" role="status">
+      This will be a duplicate: the key stands for <a href={href(["jobs", id])}>a job</a> already, and no other is made.
+    </div>
   );
 }
 

@@ -2,12 +2,12 @@
 import { useState } from "preact/hooks";
 import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
-import { count, firstLine } from "../format.ts";
+import { count } from "../format.ts";
 import { may } from "../frame/me.ts";
 import { href, place, replaceQuery } from "../router.ts";
 import { Ago, Empty, Loaded, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
-import { ActDialog } from "./act.tsx";
+import { deadOf, GroupButton, GroupDialog, GroupName, keyOfGroup } from "./error-group.tsx";
 
 type Group = Output<"listErrorGroups">["errors"][number];
 
@@ -38,99 +38,58 @@ export function ErrorsScreen() {
         </p>
       )}
       <Loaded data={data}>
-        {({ errors }) =>
-          errors.length === 0 ? (
-            <Empty title="Nothing failed in the last eight days." />
-          ) : (
-            <Table<Group>
-              caption="Errors, the last one first"
-              rows={errors}
-              keyOf={({ kind, fingerprint }) => `${kind} ${fingerprint}`}
-              columns={[
-                plain(
-                  "Error",
-                  (group) => (
-                    <div class="job-name">
-                      <a href={href(["jobs", group.lastJobId])} data-row>
-                        <strong>{group.name}</strong> {firstLine(group.message).slice(0, 160)}
-                      </a>
-                      <span class="quiet">
-                        {group.kind} · <a href={href(["queues", group.queue])}>{group.queue}</a> · first{" "}
-                        <Ago at={group.firstSeenAt} />
-                      </span>
-                    </div>
-                  ),
-                  "wide",
+        {({ errors }) => (
+          <Table<Group>
+            caption="Errors, the last one first"
+            rows={errors}
+            empty={<Empty title="Nothing failed in the last eight days." />}
+            keyOf={keyOfGroup}
+            columns={[
+              plain(
+                "Error",
+                (group) => (
+                  <GroupName group={group}>
+                    first <Ago at={group.firstSeenAt} />
+                  </GroupName>
                 ),
-                ...SPANS.map((name, n) =>
-                  plain<Group>(
-                    name,
-                    ({ seen, kind, fingerprint }) =>
-                      seen[n] ? (
-                        <a href={href(["jobs"], { q: `kind:${kind} fingerprint:${fingerprint} age:<${AGES[n]}` })}>
-                          {count(seen[n])}
-                        </a>
-                      ) : (
-                        <span class="quiet">0</span>
-                      ),
-                    "figure",
-                  ),
-                ),
-                plain(
-                  "Dead",
-                  ({ deaths, kind, fingerprint }) =>
-                    deaths > 0 ? (
-                      <a
-                        class="bad"
-                        href={href(["jobs"], { q: `status:dead kind:${kind} fingerprint:${fingerprint}` })}
-                      >
-                        {count(deaths)}
+                "wide",
+              ),
+              ...SPANS.map((name, n) =>
+                plain<Group>(
+                  name,
+                  ({ seen, kind, fingerprint }) =>
+                    seen[n] ? (
+                      <a href={href(["jobs"], { q: `kind:${kind} fingerprint:${fingerprint} age:<${AGES[n]}` })}>
+                        {count(seen[n])}
                       </a>
                     ) : (
-                      "0"
+                      <span class="quiet">0</span>
                     ),
                   "figure",
                 ),
-                plain("Last", ({ lastSeenAt }) => <Ago at={lastSeenAt} />, "figure"),
-                may("operator") &&
-                  plain("Do", (group) =>
-                    group.deaths > 0 ? (
-                      <button type="button" class="button button-small" onClick={() => choose(group)}>
-                        Redrive
-                        <span class="sr-only">
-                          {" "}
-                          {group.kind}: {group.name}
-                        </span>
-                      </button>
-                    ) : null,
+              ),
+              plain(
+                "Dead",
+                (group) =>
+                  group.deaths > 0 ? (
+                    <a class="bad" href={deadOf(group)}>
+                      {count(group.deaths)}
+                    </a>
+                  ) : (
+                    "0"
                   ),
-              ]}
-            />
-          )
-        }
+                "figure",
+              ),
+              plain("Last", ({ lastSeenAt }) => <Ago at={lastSeenAt} />, "figure"),
+              may("operator") &&
+                plain("Do", (group) =>
+                  group.deaths > 0 ? <GroupButton group={group} word="Redrive" onClick={() => choose(group)} /> : null,
+                ),
+            ]}
+          />
+        )}
       </Loaded>
-      {chosen && <Redrive group={chosen} onClose={() => choose(null)} />}
+      {chosen && <GroupDialog group={chosen} verb="retry" onClose={() => choose(null)} onDone={() => choose(null)} />}
     </Screen>
-  );
-}
-
-export function Redrive({
-  group: { kind, fingerprint, name },
-  onClose,
-}: {
-  group: { kind: string; fingerprint: string; name: string | null };
-  onClose(): void;
-}) {
-  return (
-    <ActDialog
-      verb="retry"
-      word="Redrive"
-      filter={{ status: ["dead"], kind, fingerprint }}
-      query={{ status: "dead", kind, fingerprint }}
-      what={`dead ${kind} with ${name ?? "this error"}`}
-      perMinute={600}
-      onClose={onClose}
-      onDone={onClose}
-    />
   );
 }

@@ -121,39 +121,30 @@ export function JanitorScreen() {
         }
       >
         <Loaded data={history}>
-          {({ runs, next }) =>
-            runs.length === 0 ? (
-              <Empty title="Nothing had to be done yet.">
-                <p>Runs that did something or failed are listed here.</p>
-              </Empty>
-            ) : (
-              <>
-                <Table<Run>
-                  caption="Runs that did something or failed, newest first"
-                  rows={runs}
-                  keyOf={({ id }) => id}
-                  columns={[
-                    plain("When", ({ startedAt }) => <Ago at={startedAt} />, "figure"),
-                    plain("Chore", ({ chore }) => chore),
-                    plain(
-                      "What",
-                      ({ rows, error }) => (error === null ? rowsInWords(rows) : <span class="bad wrap">{error}</span>),
-                      "wide",
-                    ),
-                    plain("Took", ({ tookMs }) => took(tookMs), "figure"),
-                    plain("By", ({ by }) => <span class="mono">{by}</span>),
-                  ]}
-                />
-                {next !== null && (
-                  <div class="row row-end pad-top">
-                    <button type="button" class="button" onClick={() => replaceQuery({ before: next })}>
-                      Older
-                    </button>
-                  </div>
-                )}
-              </>
-            )
-          }
+          {({ runs, next }) => (
+            <Table<Run>
+              caption="Runs that did something or failed, newest first"
+              rows={runs}
+              next={next}
+              empty={
+                <Empty title="Nothing had to be done yet.">
+                  <p>Runs that did something or failed are listed here.</p>
+                </Empty>
+              }
+              keyOf={({ id }) => id}
+              columns={[
+                plain("When", ({ startedAt }) => <Ago at={startedAt} />, "figure"),
+                plain("Chore", ({ chore }) => chore),
+                plain(
+                  "What",
+                  ({ rows, error }) => (error === null ? rowsInWords(rows) : <span class="bad wrap">{error}</span>),
+                  "wide",
+                ),
+                plain("Took", ({ tookMs }) => took(tookMs), "figure"),
+                plain("By", ({ by }) => <span class="mono">{by}</span>),
+              ]}
+            />
+          )}
         </Loaded>
       </Panel>
       {asked !== null && (

@@ -10,7 +10,9 @@ import { Badge } from "../ui/badge.tsx";
 import { FilterBar } from "../ui/filter-bar.tsx";
 import { Ago, Empty, Loaded, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
+import { Tabs } from "../ui/tabs.tsx";
 import { ActDialog, type Verb } from "./act.tsx";
+import { SavedViews } from "./saved-views.tsx";
 
 type Job = Output<"listJobs">["jobs"][number];
 
@@ -35,28 +37,14 @@ export function JobsScreen() {
         )
       }
     >
-      <div class="tabs tabs-scroll" role="group" aria-label="Status">
-        <button
-          type="button"
-          class="tab"
-          aria-pressed={status === undefined}
-          onClick={() => filter(withToken(text, "status", null))}
-        >
-          all
-        </button>
-        {STATUSES.map((each) => (
-          <button
-            key={each}
-            type="button"
-            class="tab"
-            aria-pressed={status === each}
-            onClick={() => filter(withToken(text, "status", each))}
-          >
-            {each}
-          </button>
-        ))}
-      </div>
+      <Tabs
+        label="Status"
+        choices={[undefined, ...STATUSES]}
+        chosen={status}
+        onChoose={(each) => filter(withToken(text, "status", each ?? null))}
+      />
       <FilterBar text={text} wrong={wrong} onChange={filter} />
+      <SavedViews text={text} />
       <Loaded data={data}>
         {(page) => <Page key={key} page={page} query={query} text={text} onDone={data.again} />}
       </Loaded>

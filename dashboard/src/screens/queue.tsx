@@ -7,23 +7,8 @@ import { href } from "../router.ts";
 import { Card, Empty, Loaded, Panel, Screen, Segments } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
 import { Charts, fromOf, Ranges, useRange } from "./overview.tsx";
-import { depthParts, type Queue } from "./queue-parts.tsx";
+import { depthParts } from "./queue-parts.tsx";
 import { Oldest, PauseButton } from "./queues.tsx";
-
-const none = (queue: string): Queue => ({
-  queue,
-  ready: 0,
-  scheduled: 0,
-  retrying: 0,
-  running: 0,
-  dead: 0,
-  paused: 0,
-  oldestReadyAt: null,
-  estimated: false,
-  takenAt: null,
-  pausedAt: null,
-  pausedBy: null,
-});
 
 export function QueueScreen({ queue }: { queue: string }) {
   const [range, choose] = useRange();
@@ -35,7 +20,7 @@ export function QueueScreen({ queue }: { queue: string }) {
       call("listWorkers", { signal }),
     ]);
     return {
-      info: queues.find((each) => each.queue === queue) ?? none(queue),
+      info: queues.find((each) => each.queue === queue),
       stats,
       kinds: kinds.filter((kind) => kind.queue === queue),
       workers,
@@ -59,37 +44,41 @@ export function QueueScreen({ queue }: { queue: string }) {
       }
     >
       <Loaded data={data}>
-        {({ info: found }) => (
-          <>
-            <div class="cards">
-              <Card
-                label="Ready"
-                value={count(found.ready)}
-                note={
-                  <>
-                    oldest <Oldest queue={found} />
-                  </>
-                }
-                to={jobs("ready")}
-              />
-              <Card label="Running" value={count(found.running)} to={jobs("running")} />
-              <Card
-                label="Retrying"
-                value={count(found.retrying)}
-                tone={found.retrying > 0 ? "warn" : undefined}
-                to={jobs("retrying")}
-              />
-              <Card label="Scheduled" value={count(found.scheduled)} to={jobs("scheduled")} />
-              <Card
-                label="Dead"
-                value={count(found.dead)}
-                tone={found.dead > 0 ? "bad" : undefined}
-                to={jobs("dead")}
-              />
-            </div>
-            <Segments label={queue} parts={depthParts(found)} />
-          </>
-        )}
+        {({ info: found }) =>
+          found === undefined ? (
+            <Empty title="No job was in this queue in the last two days." />
+          ) : (
+            <>
+              <div class="cards">
+                <Card
+                  label="Ready"
+                  value={count(found.ready)}
+                  note={
+                    <>
+                      oldest <Oldest queue={found} />
+                    </>
+                  }
+                  to={jobs("ready")}
+                />
+                <Card label="Running" value={count(found.running)} to={jobs("running")} />
+                <Card
+                  label="Retrying"
+                  value={count(found.retrying)}
+                  tone={found.retrying > 0 ? "warn" : undefined}
+                  to={jobs("retrying")}
+                />
+                <Card label="Scheduled" value={count(found.scheduled)} to={jobs("scheduled")} />
+                <Card
+                  label="Dead"
+                  value={count(found.dead)}
+                  tone={found.dead > 0 ? "bad" : undefined}
+                  to={jobs("dead")}
+                />
+              </div>
+              <Segments label={queue} parts={depthParts(found)} />
+            </>
+          )
+        }
       </Loaded>
       <Charts range={range} queue={queue} />
       <Loaded data={data}>

@@ -5,6 +5,7 @@ import { bytes, count, now, plural, span } from "../format.ts";
 import { place, replaceQuery } from "../router.ts";
 import { Ago, Card, Empty, Loaded, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
+import { Tabs } from "../ui/tabs.tsx";
 
 type Parcel = Output<"listParcels">["parcels"][number];
 
@@ -52,59 +53,44 @@ export function RecipientScreen({ recipient }: { recipient: string }) {
                 />
               </div>
             )}
-            <div class="tabs tabs-scroll" role="group" aria-label="State">
-              {[undefined, ...STATES].map((each) => (
-                <button
-                  key={each ?? "all"}
-                  type="button"
-                  class="tab"
-                  aria-pressed={state === each}
-                  onClick={() => replaceQuery({ state: each, after: undefined })}
-                >
-                  {each ?? "all"}
-                </button>
-              ))}
-            </div>
-            {parcels.length === 0 ? (
-              <Empty title="No parcel here." />
-            ) : (
-              <Table<Parcel>
-                caption="Parcels, oldest first"
-                rows={parcels}
-                keyOf={({ id }) => id}
-                columns={[
-                  plain(
-                    "Parcel",
-                    ({ name, type, sha256 }) => (
-                      <div class="job-name">
-                        <span class="wrap">{name}</span>
-                        <span class="quiet mono" title={sha256}>
-                          {type || "no type"} · {sha256.slice(0, 12)}
-                        </span>
-                      </div>
-                    ),
-                    "wide",
+            <Tabs
+              label="State"
+              choices={[undefined, ...STATES]}
+              chosen={state}
+              onChoose={(each) => replaceQuery({ state: each, after: undefined })}
+            />
+            <Table<Parcel>
+              caption="Parcels, oldest first"
+              rows={parcels}
+              next={next}
+              pageBy="after"
+              empty={<Empty title="No parcel here." />}
+              keyOf={({ id }) => id}
+              columns={[
+                plain(
+                  "Parcel",
+                  ({ name, type, sha256 }) => (
+                    <div class="job-name">
+                      <span class="wrap">{name}</span>
+                      <span class="quiet mono" title={sha256}>
+                        {type || "no type"} · {sha256.slice(0, 12)}
+                      </span>
+                    </div>
                   ),
-                  plain("State", ({ state: now_, reason }) => (
-                    <span class={`chip${now_ === "expired" ? " chip-bad" : ""}`}>
-                      {now_}
-                      {reason ? `: ${reason}` : ""}
-                    </span>
-                  )),
-                  plain("Size", ({ size }) => bytes(size), "figure"),
-                  plain("Put", ({ createdAt }) => <Ago at={createdAt} />, "figure"),
-                  plain("Fetched", ({ fetchCount }) => plural(fetchCount, "time"), "figure"),
-                  plain("Expires", (parcel) => <Expiry parcel={parcel} />, "figure"),
-                ]}
-              />
-            )}
-            {next !== null && (
-              <div class="row row-end pad-top">
-                <button type="button" class="button" onClick={() => replaceQuery({ after: next })}>
-                  More
-                </button>
-              </div>
-            )}
+                  "wide",
+                ),
+                plain("State", ({ state: now_, reason }) => (
+                  <span class={`chip${now_ === "expired" ? " chip-bad" : ""}`}>
+                    {now_}
+                    {reason ? `: ${reason}` : ""}
+                  </span>
+                )),
+                plain("Size", ({ size }) => bytes(size), "figure"),
+                plain("Put", ({ createdAt }) => <Ago at={createdAt} />, "figure"),
+                plain("Fetched", ({ fetchCount }) => plural(fetchCount, "time"), "figure"),
+                plain("Expires", (parcel) => <Expiry parcel={parcel} />, "figure"),
+              ]}
+            />
           </>
         )}
       </Loaded>

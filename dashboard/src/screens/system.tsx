@@ -3,7 +3,7 @@ import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
 import { bytes, count, took } from "../format.ts";
 import { may } from "../frame/me.ts";
-import { place, replaceQuery } from "../router.ts";
+import { place } from "../router.ts";
 import { Ago, At, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
 
@@ -121,33 +121,22 @@ function Audit() {
   );
   return (
     <Loaded data={data}>
-      {({ entries, next }) =>
-        entries.length === 0 ? (
-          <Empty title="Nobody has done anything yet." />
-        ) : (
-          <>
-            <Table<Output<"listAudit">["entries"][number]>
-              caption="What people did, newest first"
-              rows={entries}
-              keyOf={({ id }) => id}
-              columns={[
-                plain("When", ({ at }) => <At at={at} />),
-                plain("Who", ({ caller }) => caller),
-                plain("What", ({ action }) => action),
-                plain("To what", ({ target }) => <span class="mono wrap">{target}</span>, "wide"),
-                plain("Answer", ({ status }) => <span class={status >= 400 ? "bad" : ""}>{status}</span>, "figure"),
-              ]}
-            />
-            {next !== null && (
-              <div class="row row-end pad-top">
-                <button type="button" class="button" onClick={() => replaceQuery({ before: next })}>
-                  Older
-                </button>
-              </div>
-            )}
-          </>
-        )
-      }
+      {({ entries, next }) => (
+        <Table<Output<"listAudit">["entries"][number]>
+          caption="What people did, newest first"
+          rows={entries}
+          next={next}
+          empty={<Empty title="Nobody has done anything yet." />}
+          keyOf={({ id }) => id}
+          columns={[
+            plain("When", ({ at }) => <At at={at} />),
+            plain("Who", ({ caller }) => caller),
+            plain("What", ({ action }) => action),
+            plain("To what", ({ target }) => <span class="mono wrap">{target}</span>, "wide"),
+            plain("Answer", ({ status }) => <span class={status >= 400 ? "bad" : ""}>{status}</span>, "figure"),
+          ]}
+        />
+      )}
     </Loaded>
   );
 }

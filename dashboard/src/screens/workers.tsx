@@ -2,6 +2,8 @@
 import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
 import { now, plural, shortId, span } from "../format.ts";
+import { may } from "../frame/me.ts";
+import { attempt } from "../frame/toasts.tsx";
 import { href } from "../router.ts";
 import { Ago, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
 
@@ -30,7 +32,7 @@ export function WorkersScreen() {
                 </p>
               </Empty>
             ) : (
-              workers.map((worker) => <One key={worker.id} worker={worker} />)
+              workers.map((worker) => <One key={worker.id} worker={worker} onDone={data.again} />)
             )}
           </>
         )}
@@ -39,19 +41,35 @@ export function WorkersScreen() {
   );
 }
 
-function One({ worker }: { worker: Worker }) {
-  const { name, kinds, concurrency, running, startedAt, silentMs, leases } = worker;
+function One({ worker, onDone }: { worker: Worker; onDone(): void }) {
+  const { id, name, kinds, concurrency, running, startedAt, silentMs, leases, drainAskedAt, drainAskedBy } = worker;
+  const isDraining = drainAskedAt !== null;
+  const toggle = () =>
+    void attempt(async () => {
+      await call(isDraining ? "resumeWorker" : "drainWorker", { params: { id } });
+      return isDraining ? `${name} takes jobs again` : `${name} takes no more jobs; what runs in it goes on`;
+    }).then(onDone);
   const isSilent = silentMs > SILENT_MS;
   const words = `${running} of ${concurrency} slots busy`;
   return (
     <Panel
       title={name}
       aside={
-        isSilent ? (
-          <span class="chip chip-bad">silent for {span(silentMs)}</span>
-        ) : (
-          <span class="chip chip-good">active</span>
-        )
+        <span class="row row-tight">
+          {isSilent ? (
+            <span class="chip chip-bad">silent for {span(silentMs)}</span>
+          ) : isDraining ? (
+            <span class="chip chip-warn">draining{drainAskedBy === null ? "" : `, asked by ${drainAskedBy}`}</span>
+          ) : (
+            <span class="chip chip-good">active</span>
+          )}
+          {may("operator") && (
+            <button type="button" class="button button-small" onClick={toggle}>
+              {isDraining ? "Resume" : "Drain"}
+              <span class="sr-only"> {name}</span>
+            </button>
+          )}
+        </span>
       }
     >
       <dl class="facts">

@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { CallError } from "../api/call.ts";
 import type { Data } from "../api/use-data.ts";
 import { now, span, time } from "../format.ts";
+import { me } from "../frame/me.ts";
 import { toast } from "../frame/toasts.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -18,9 +19,10 @@ export function Screen({
   actions?: ComponentChildren;
   children: ComponentChildren;
 }) {
+  const environment = me.value?.environment ?? null;
   useEffect(() => {
-    document.title = `${title} · Holdfast`;
-  }, [title]);
+    document.title = `${title} · Holdfast${environment === null ? "" : ` ${environment}`}`;
+  }, [title, environment]);
   return (
     <>
       <header class="screen-head">

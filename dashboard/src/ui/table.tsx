@@ -1,6 +1,7 @@
 // A table that is a list of cards on a narrow screen. Its roles are written out: some browsers forget them when a table is
 // not laid out as one.
 import type { ComponentChildren } from "preact";
+import { replaceQuery } from "../router.ts";
 
 export interface Column<Row> {
   head: ComponentChildren;
@@ -17,9 +18,30 @@ export interface TableProps<Row> {
   rows: Row[];
   keyOf(row: Row, index: number): string;
   rowClass?(row: Row): string | undefined;
+  /** Instead of a table without rows. */
+  empty?: ComponentChildren;
+  /** There is more: what to write into the address, and under which name, for the next page. */
+  next?: string | null;
+  pageBy?: "before" | "after";
 }
 
-export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: TableProps<Row>) {
+export function Table<Row>(props: TableProps<Row>) {
+  const { rows, empty, next, pageBy = "before" } = props;
+  return (
+    <>
+      {rows.length === 0 && empty !== undefined ? empty : <Rows {...props} />}
+      {typeof next === "string" && (
+        <div class="row row-end pad">
+          <button type="button" class="button" onClick={() => replaceQuery({ [pageBy]: next })}>
+            {pageBy === "before" ? "Older" : "More"}
+          </button>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Rows<Row>({ caption, columns, rows, keyOf, rowClass }: TableProps<Row>) {
   const shown = columns.filter((column): column is Column<Row> => !!column);
   return (
     <div class="table-place">

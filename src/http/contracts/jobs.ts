@@ -272,6 +272,21 @@ export const jobContracts = {
     output: jobView,
     answers: { 200: "The job." },
   }),
+  readKey: contract({
+    method: "GET",
+    path: "/api/v1/keys",
+    access: "viewer",
+    summary: "Which job a key stands for: whether an enqueue with it would be a duplicate.",
+    query: z.strictObject({
+      kind: z.string({ error: "Give the kind." }).meta({ description: "Keys are scoped by kind." }),
+      key: z.string({ error: "Give the key." }),
+    }),
+    output: z.object({
+      jobId: uuid.nullable().meta({ description: "null: the key is free. The job itself may be gone." }),
+      expiresAt: isoTime.nullable().meta({ description: "Until when it is remembered; null: for ever, or free." }),
+    }),
+    answers: { 200: "The job, or that the key is free." },
+  }),
   cancelJob: contract({
     ...act,
     path: "/api/v1/jobs/:id/cancel",

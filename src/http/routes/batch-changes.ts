@@ -8,16 +8,18 @@ import type { Caller } from "../../shared/caller.ts";
 import { toChangesView } from "../batch-view.ts";
 import { batchChangeContracts } from "../contracts/batch-changes.ts";
 import type { ChangeStreams } from "../change-streams.ts";
+import { makeEyes } from "../eyes.ts";
 import { given } from "../given.ts";
 import { refuseOtherOwner } from "../own.ts";
 import { mediaRoute, route } from "./route.ts";
 
 export function makeBatchChangeRoutes(hf: Holdfast, kinds: readonly AnyJobKind[], streams: ChangeStreams) {
   const batchKinds = kinds.filter(isBatchKind);
+  const eyesOf = makeEyes(kinds);
   return {
     listChanges: route(batchChangeContracts.listChanges, async ({ query: { owner, ...rest } }, { caller }) => {
       const options = given<ChangesOptions>({ ...rest, owner: ownerOf(owner, caller) });
-      return { body: toChangesView(await hf.batches.changes(options), caller.role) };
+      return { body: toChangesView(await hf.batches.changes(options), eyesOf(caller)) };
     }),
     streamChanges: mediaRoute(batchChangeContracts.streamChanges, async ({ query }, { caller, request }) => {
       const owner = ownerOf(query.owner, caller);
@@ -25,7 +27,7 @@ export function makeBatchChangeRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]
       // A HEAD is a question about the headers; a stream that nobody reads would stay open.
       if (request.method === "HEAD") return new Response(null, { headers });
       const since = request.headers.get("last-event-id") ?? query.since;
-      return new Response(await streams.open({ owner, since, role: caller.role }), { headers });
+      return new Response(await streams.open({ owner, since, eyes: eyesOf(caller) }), { headers });
     }),
     applyCommands: route(batchChangeContracts.applyCommands, async ({ body }, { caller }) => {
       const owner = ownerOf(body.owner ?? undefined, caller);

@@ -13,6 +13,7 @@ import { createFromLines } from "../create-batch.ts";
 import { type ExportFormat, sendExport } from "../export-items.ts";
 import { given } from "../given.ts";
 import { readItemPages } from "../item-pages.ts";
+import { makeEyes } from "../eyes.ts";
 import { makeKnownKinds } from "../known-kinds.ts";
 import { readLines } from "../lines.ts";
 import { forbidden, refuseOtherOwner } from "../own.ts";
@@ -20,6 +21,11 @@ import { mediaRoute, route, type RouteContext } from "./route.ts";
 
 export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   const known = makeKnownKinds(kinds);
+  const eyesOf = makeEyes(kinds);
+
+  /** Asked only where it makes a difference. */
+  const kindOf = async (id: string, caller: Caller): Promise<string | undefined> =>
+    eyesOf(caller).asksForKind ? (await hf.batches.get(id))?.kind : undefined;
 
   /** Somebody else's is the same 404 as none. */
   async function seen(id: string, { owner }: Caller): Promise<Batch> {
@@ -38,13 +44,13 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     { params: { id }, query: { state } }: InputOf<typeof batchContracts.exportCsv>,
     { caller, request }: RouteContext,
   ): Promise<Response> {
-    const { counts } = await seen(id, caller);
+    const { counts, kind } = await seen(id, caller);
     // Said before the download begins.
     if (state !== undefined && !(state in counts)) {
       throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${Object.keys(counts).join(", ")}.`);
     }
     const pages = readItemPages(hf, id, given<ItemListOptions>({ state }));
-    return sendExport({ batchId: id, pages, format, role: caller.role, method: request.method });
+    return sendExport({ batchId: id, kind, pages, format, eyes: eyesOf(caller), method: request.method });
   }
 
   return {
@@ -66,10 +72,10 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       refuseOtherOwner(owner, caller);
       const options = { ...filter, owner, withErrors: isTrue(withErrors), cursor: cursor?.toLowerCase() };
       const { batches, next } = await hf.batches.list(given<BatchListOptions>(options));
-      return { body: { batches: batches.map((batch) => toBatchView(batch, caller.role)), next } };
+      return { body: { batches: batches.map((batch) => toBatchView(batch, eyesOf(caller))), next } };
     }),
     readBatch: route(batchContracts.readBatch, async ({ params: { id } }, { caller }) => ({
-      body: toBatchView(await seen(id, caller), caller.role),
+      body: toBatchView(await seen(id, caller), eyesOf(caller)),
     })),
     deleteBatch: route(batchContracts.deleteBatch, async ({ params: { id } }, { caller }) => {
       const found = await seen(id, caller).catch((error: unknown) => {
@@ -82,10 +88,11 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     listItems: route(batchContracts.listItems, async ({ params: { id }, query }, { caller }) => {
       await checkOwner(id, caller);
       const { limit = 50, ...rest } = query;
+      const [eyes, kind] = [eyesOf(caller), await kindOf(id, caller)];
       const page: { items: ItemView[]; next: string | null } = { items: [], next: null };
       let size = 0;
       for await (const { items, bytes, next } of readItemPages(hf, id, { limit, ...given<ItemListOptions>(rest) })) {
-        page.items.push(...items.map((item) => toItemView(item, caller.role)));
+        page.items.push(...items.map((item) => toItemView(item, eyes, kind)));
         page.next = next;
         size += bytes;
         // Short, but `next` says that there is more.
@@ -97,7 +104,7 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       await checkOwner(id, caller);
       const item = await hf.batches.item(id, seq);
       if (!item) throw new NotFound(`Batch ${id} has no item ${seq}.`, "Items are counted from 1.");
-      return { body: toItemView(item, caller.role) };
+      return { body: toItemView(item, eyesOf(caller), await kindOf(id, caller)) };
     }),
     addItems: route(batchContracts.addItems, async ({ params: { id }, query, body }, { caller, request }) => {
       if (body !== null) refuseBoth(query);
@@ -113,7 +120,7 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     closeBatch: route(batchContracts.closeBatch, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
       await hf.batches.close(id);
-      return { body: toBatchView(await seen(id, caller), caller.role) };
+      return { body: toBatchView(await seen(id, caller), eyesOf(caller)) };
     }),
     listErrors: route(batchContracts.listErrors, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
@@ -123,20 +130,20 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     exportCsv: mediaRoute(batchContracts.exportCsv, (input, context) => exported("csv", input, context)),
     pauseBatch: route(batchContracts.pauseBatch, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
-      return { body: toBatchView(await hf.batches.pause(id, { by: caller.name }), caller.role) };
+      return { body: toBatchView(await hf.batches.pause(id, { by: caller.name }), eyesOf(caller)) };
     }),
     resumeBatch: route(batchContracts.resumeBatch, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
-      return { body: toBatchView(await hf.batches.resume(id, { by: caller.name }), caller.role) };
+      return { body: toBatchView(await hf.batches.resume(id, { by: caller.name }), eyesOf(caller)) };
     }),
     cancelBatch: route(batchContracts.cancelBatch, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
-      return { body: toBatchView(await hf.batches.cancel(id, { by: caller.name }), caller.role) };
+      return { body: toBatchView(await hf.batches.cancel(id, { by: caller.name }), eyesOf(caller)) };
     }),
     retryFailed: route(batchContracts.retryFailed, async ({ params: { id } }, { caller }) => {
       await checkOwner(id, caller);
       const { retried, batch } = await hf.batches.retryFailed(id, { by: caller.name });
-      return { body: { ...toBatchView(batch, caller.role), retried } };
+      return { body: { ...toBatchView(batch, eyesOf(caller)), retried } };
     }),
   };
 }

@@ -8,12 +8,14 @@ import { isBatchKind } from "../../job/define-batch.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
 import { jobContracts, type KindView } from "../contracts/jobs.ts";
 import { given } from "../given.ts";
-import { toJobSummary, toJobView } from "../job-view.ts";
+import { iso, toJobSummary, toJobView } from "../job-view.ts";
+import { makeEyes } from "../eyes.ts";
 import { makeKnownKinds } from "../known-kinds.ts";
 import { route } from "./route.ts";
 
 export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   const known = makeKnownKinds(kinds);
+  const eyesOf = makeEyes(kinds);
   return {
     enqueueJob: route(jobContracts.enqueueJob, async ({ body: { kind, payload = null, ...options } }) => {
       const body = await hf.enqueue(known.job(kind), payload, given<EnqueueOptions>(options));
@@ -34,7 +36,11 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
         hf.jobs.texts(id),
       ]);
       if (!job) throw new NotFound(`There is no job ${id}.`, "Finished jobs go after their retention; check the id.");
-      return { body: toJobView({ job, attempts, notes, texts, role: caller.role }) };
+      return { body: toJobView({ job, attempts, notes, texts, eyes: eyesOf(caller) }) };
+    }),
+    readKey: route(jobContracts.readKey, async ({ query: { kind, key } }) => {
+      const known = await hf.jobs.byKey(kind, key);
+      return { body: { jobId: known?.jobId ?? null, expiresAt: iso(known?.expiresAt ?? null) } };
     }),
     cancelJob: route(jobContracts.cancelJob, async ({ params: { id } }) => {
       const cancelRequested = (await hf.jobs.cancel(id)) === "requested";

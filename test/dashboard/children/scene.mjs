@@ -6,7 +6,6 @@ import { z } from "zod";
 import { defineBatch, defineJob, Fatal, open } from "../../../dist/index.js";
 import { serve } from "../../../dist/http/index.js";
 
-const hold = { until: Promise.resolve() };
 /** Broken until it is mended over HTTP's back door: SIGUSR2. */
 let isMended = false;
 process.on("SIGUSR2", () => (isMended = true));
@@ -26,6 +25,7 @@ const mail = defineJob("mail.send", {
 });
 const charge = defineJob("payments.charge", {
   queue: "payments",
+  redact: ["customer.email"],
   attempts: 2,
   backoff: ["100ms"],
   run: async (job) => {
@@ -118,7 +118,7 @@ async function fill() {
   const charges = await all(
     charge,
     Array.from({ length: 12 }, (_, n) => ({
-      payload: { order: 4_100 + n, customer: { id: 77, apiToken: "tok_live_9f" } },
+      payload: { order: 4_100 + n, customer: { id: 77, email: "ada.lovelace@example.com", apiToken: "tok_live_9f" } },
     })),
   );
   const imports = await all(
@@ -154,7 +154,6 @@ async function fill() {
   }
   await delay(1_200);
   for (const chore of ["add-run-counts", "add-error-counts", "measure-queues", "roll-up"]) await hf.janitor.run(chore);
-  void hold;
 }
 
 const stop = async () => {
