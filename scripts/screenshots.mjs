@@ -61,7 +61,7 @@ const browser = await launchChromium();
 try {
   for (const [size, viewport] of Object.entries({
     desktop: { width: 1280, height: 800 },
-    phone: { width: 360, height: 740 },
+    phone: { width: 320, height: 640 },
   })) {
     for (const theme of ["light", "dark"]) {
       const page = await browser.newPage({ viewport, colorScheme: theme });

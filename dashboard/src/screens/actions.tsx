@@ -51,20 +51,23 @@ export function ActionsScreen() {
                 plain("By", ({ askedBy }) => askedBy),
                 plain("Asked for", ({ createdAt }) => <Ago at={createdAt} />, "figure"),
                 may("operator") &&
-                  plain("Do", ({ id, state }) =>
-                    state === "running" ? (
-                      <button
-                        type="button"
-                        class="button button-small"
-                        onClick={() =>
-                          void attempt(
-                            async () => (await call("cancelAction", { params: { id } }), "It does nothing more"),
-                          ).then(data.again)
-                        }
-                      >
-                        Stop
-                      </button>
-                    ) : null,
+                  plain(
+                    "Do",
+                    ({ id, state }) =>
+                      state === "running" ? (
+                        <button
+                          type="button"
+                          class="button button-small"
+                          onClick={() =>
+                            void attempt(
+                              async () => (await call("cancelAction", { params: { id } }), "It does nothing more"),
+                            ).then(data.again)
+                          }
+                        >
+                          Stop
+                        </button>
+                      ) : null,
+                    "acts",
                   ),
               ]}
             />

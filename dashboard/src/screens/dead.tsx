@@ -57,12 +57,21 @@ export function DeadScreen() {
               ),
               plain("Newest", ({ lastAt }) => <Ago at={lastAt} />, "figure"),
               may("operator") &&
-                plain("Do", (group) => (
-                  <span class="row row-tight">
-                    <GroupButton group={group} word="Redrive" isMain onClick={() => choose({ group, verb: "retry" })} />
-                    <GroupButton group={group} word="Discard" onClick={() => choose({ group, verb: "discard" })} />
-                  </span>
-                )),
+                plain(
+                  "Do",
+                  (group) => (
+                    <span class="row row-tight">
+                      <GroupButton
+                        group={group}
+                        word="Redrive"
+                        isMain
+                        onClick={() => choose({ group, verb: "retry" })}
+                      />
+                      <GroupButton group={group} word="Discard" onClick={() => choose({ group, verb: "discard" })} />
+                    </span>
+                  ),
+                  "acts",
+                ),
             ]}
           />
         )}

@@ -82,8 +82,13 @@ export function ErrorsScreen() {
               ),
               plain("Last", ({ lastSeenAt }) => <Ago at={lastSeenAt} />, "figure"),
               may("operator") &&
-                plain("Do", (group) =>
-                  group.deaths > 0 ? <GroupButton group={group} word="Redrive" onClick={() => choose(group)} /> : null,
+                plain(
+                  "Do",
+                  (group) =>
+                    group.deaths > 0 ? (
+                      <GroupButton group={group} word="Redrive" onClick={() => choose(group)} />
+                    ) : null,
+                  "acts",
                 ),
             ]}
           />

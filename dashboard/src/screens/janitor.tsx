@@ -82,20 +82,24 @@ export function JanitorScreen() {
                 plain("Every", ({ everyMs }) => span(everyMs), "figure"),
                 plain("Last success", ({ succeededAt }) => <Ago at={succeededAt} />, "figure"),
                 plain("Next", ({ nextAt }) => <Ago at={nextAt} ahead />, "figure"),
-                plain("Do", ({ name, canPreview }) => (
-                  <span class="row row-tight">
-                    {canPreview && (
-                      <button type="button" class="button button-small" onClick={() => void look(name)}>
-                        Preview<span class="sr-only"> {name}</span>
-                      </button>
-                    )}
-                    {may("admin") && (
-                      <button type="button" class="button button-small" onClick={() => ask(name)}>
-                        Run<span class="sr-only"> {name}</span>
-                      </button>
-                    )}
-                  </span>
-                )),
+                plain(
+                  "Do",
+                  ({ name, canPreview }) => (
+                    <span class="row row-tight">
+                      {canPreview && (
+                        <button type="button" class="button button-small" onClick={() => void look(name)}>
+                          Preview<span class="sr-only"> {name}</span>
+                        </button>
+                      )}
+                      {may("admin") && (
+                        <button type="button" class="button button-small" onClick={() => ask(name)}>
+                          Run<span class="sr-only"> {name}</span>
+                        </button>
+                      )}
+                    </span>
+                  ),
+                  "acts",
+                ),
               ]}
             />
           )}

@@ -78,7 +78,7 @@ export function QueuesScreen() {
                   />
                 )),
                 plain("Empty in", (queue) => emptyIn(queue, rates.get(queue.queue)), "figure"),
-                may("operator") && plain("Do", (queue) => <PauseButton queue={queue} onDone={data.again} />),
+                may("operator") && plain("Do", (queue) => <PauseButton queue={queue} onDone={data.again} />, "acts"),
               ]}
             />
           );

@@ -51,7 +51,7 @@ export function SystemScreen() {
                   columns={[
                     plain("Setting", ({ name }) => name),
                     plain("Value", ({ value }) => <span class="mono wrap">{value}</span>, "wide"),
-                    plain("Source", ({ source }) => source),
+                    plain("Source", ({ source }) => <span class="wrap">{source}</span>, "wide"),
                   ]}
                 />
               )}

@@ -8,8 +8,8 @@ export interface Column<Row> {
   /** For the card, and for those who cannot see the head. */
   label: string;
   cell(row: Row, index: number): ComponentChildren;
-  /** Figures are aligned to the right. */
-  kind?: "figure" | "wide" | "tight";
+  /** Figures are aligned to the right; acts are buttons. */
+  kind?: "figure" | "wide" | "tight" | "acts";
 }
 
 export interface TableProps<Row> {
