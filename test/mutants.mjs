@@ -217,7 +217,7 @@ function run(tests) {
       SIM_SEED: "1",
     },
     stdio: "ignore",
-    timeout: 240_000,
+    timeout: 600_000,
   });
   const { testResults } = JSON.parse(readFileSync(report, "utf8"));
   for (const { name, assertionResults } of testResults) {
@@ -226,6 +226,11 @@ function run(tests) {
   }
   return null;
 }
+
+// A test that fails anyway would kill everything.
+const control = run([...new Set(chosen.flatMap(({ tests }) => tests))]);
+if (control) throw new Error(`Nothing was broken, and ${control.file} fails: ${control.test}`);
+process.stderr.write("passes  with nothing broken\n");
 
 const killed = [];
 const alive = [];

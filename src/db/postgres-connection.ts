@@ -9,7 +9,7 @@ import { startDeadline } from "./deadline.ts";
 import { cancelStatement } from "./postgres-cancel.ts";
 import type { PostgresSettings } from "./postgres-options.ts";
 import { type Answered, makeCopy, makeQuery } from "./postgres-query.ts";
-import { endsConnection, isConnectionTrouble, reasonOf } from "./retryable.ts";
+import { codeOf, endsConnection, isConnectionTrouble, READ_ONLY_TRANSACTION, reasonOf } from "./retryable.ts";
 
 const MAY_HAVE_TAKEN_EFFECT = "The statement may or may not have taken effect.";
 
@@ -31,12 +31,18 @@ export class PostgresConnection extends Client {
   declare readonly connectionParameters: { query_timeout?: number };
   declare binary: boolean;
   readonly #address: string;
+  readonly #settings: PostgresSettings;
+  /** Which of the hosts it is connected to. */
+  readonly #host: number;
   readonly #onSilence: ((sentAt: number) => void) | undefined;
 
   /** `onSilence` is told of a timeout: nothing was heard here since `sentAt` (of performance.now()). */
   constructor(settings: PostgresSettings, onSilence?: (sentAt: number) => void) {
-    super(settings.client);
-    this.#address = settings.address;
+    const host = settings.hosts.at;
+    super(settings.clients[host]);
+    this.#settings = settings;
+    this.#host = host;
+    this.#address = settings.addresses[host]!;
     this.#onSilence = onSilence;
     // pg's own timeout, which a URL can switch on, leaves a connection behind that is out of step.
     this.connectionParameters.query_timeout = 0;
@@ -47,6 +53,34 @@ export class PostgresConnection extends Client {
     this.on("end", () => {
       this.lost ??= new Error("Connection terminated");
     });
+  }
+
+  /** With several hosts, only the primary will do. */
+  override connect(): Promise<Client>;
+  override connect(callback: ((error: Error) => void) | ((error: null, client: Client) => void)): void;
+  override connect(given?: ((error: Error) => void) | ((error: null, client: Client) => void)): Promise<Client> | void {
+    if (this.#settings.hosts.count === 1) return given ? super.connect(given) : super.connect();
+    const connected = this.#connectToPrimary();
+    if (!given) return connected.then(() => this);
+    const done = given as (error: Error | null, client: Client) => void;
+    connected.then(
+      () => done(null, this),
+      (error: Error) => done(error, this),
+    );
+  }
+
+  async #connectToPrimary(): Promise<void> {
+    const { hosts, connectTimeoutMs } = this.#settings;
+    try {
+      await super.connect();
+      const { rows } = await this.run("select pg_is_in_recovery() as standby", [], connectTimeoutMs);
+      if (!(rows as { standby: boolean }[])[0]!.standby) return;
+      throw this.#unavailable("is a standby", "The statement was not sent.", undefined);
+    } catch (error) {
+      hosts.leave(this.#host);
+      this.destroy(error as Error);
+      throw error;
+    }
   }
 
   /** Ends the connection now, without a word to a server that may not be listening. */
@@ -105,6 +139,8 @@ export class PostgresConnection extends Client {
         }
         const lost = this.lost;
         if (endsConnection(error)) this.destroy(error);
+        // It was the primary when we connected.
+        if (codeOf(error) === READ_ONLY_TRANSACTION) this.#settings.hosts.leave(this.#host);
         reject(isConnectionTrouble(error) ? this.#unavailable("broke the connection", outcome, lost ?? error) : error);
       };
       this.query(make(answered));

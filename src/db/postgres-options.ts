@@ -2,10 +2,11 @@
 // connection is made, with an OptionInvalid that never contains the password (nor any part of a URL that might be it).
 import { Client, type ClientConfig } from "pg";
 import { OptionInvalid } from "../errors.ts";
+import { type Hosts, makeHosts, splitHosts } from "./postgres-hosts.ts";
 import { types } from "./postgres-types.ts";
 
 export interface PostgresOptions {
-  /** postgres://user:password@host:5432/database */
+  /** postgres://user:password@host:5432/database, or several hosts: see postgres-hosts.ts. */
   url?: string;
   /** Instead of `url`: host, port, user, password (or a function that fetches one), database, ssl, … as `pg` takes them. */
   connection?: ClientConfig;
@@ -30,9 +31,11 @@ export interface PostgresOptions {
 }
 
 export interface PostgresSettings {
-  client: ClientConfig;
-  /** "host:port/database", for messages. */
-  address: string;
+  /** One for each host. */
+  clients: readonly ClientConfig[];
+  /** "host:port/database" of each, for messages. */
+  addresses: readonly string[];
+  hosts: Hosts;
   poolSize: number;
   statementTimeoutMs: number;
   connectTimeoutMs: number;
@@ -52,18 +55,19 @@ const URL_HINT =
 
 export function readOptions(options: PostgresOptions): PostgresSettings {
   const connectTimeoutMs = milliseconds("connectTimeoutMs", options.connectTimeoutMs, 5_000);
-  const client: ClientConfig = {
-    ...given(options),
+  const clients = given(options).map((config): ClientConfig => ({
+    ...config,
     application_name: options.applicationName ?? options.connection?.application_name ?? "holdfast",
     connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     types,
     pipeline: false,
-  };
+  }));
   return {
-    client,
-    address: addressOf(client),
+    clients,
+    addresses: clients.map(addressOf),
+    hosts: makeHosts(clients.length),
     poolSize: wholeNumber("poolSize", options.poolSize ?? 10, 1, 10_000),
     statementTimeoutMs: milliseconds("statementTimeoutMs", options.statementTimeoutMs, 10_000),
     connectTimeoutMs,
@@ -80,17 +84,17 @@ export function readOptions(options: PostgresOptions): PostgresSettings {
   };
 }
 
-function given({ url, connection }: PostgresOptions): ClientConfig {
+function given({ url, connection }: PostgresOptions): ClientConfig[] {
   if (url !== undefined && connection !== undefined) {
     throw new OptionInvalid("Both url and connection are given.", "Give one of them.");
   }
   if (connection !== undefined) {
     checkConnection(connection);
     if (connection.connectionString !== undefined) checkUrl(connection.connectionString);
-    return connection;
+    return [connection];
   }
   checkUrl(url);
-  return { connectionString: url };
+  return splitHosts(url).map((connectionString) => ({ connectionString }));
 }
 
 function checkUrl(url: unknown): asserts url is string {

@@ -165,6 +165,7 @@ class PostgresDb implements Db {
   #borrow(timeoutMs: number): Promise<Pooled> {
     return new Promise((resolve, reject) => {
       let timer: NodeJS.Timeout | undefined;
+      let tried = 1;
       const fail = (error: Error): void => {
         if (!this.#waiting.delete(fail)) return;
         clearTimeout(timer);
@@ -175,8 +176,13 @@ class PostgresDb implements Db {
           connection?.release();
           return;
         }
-        if (!(connection instanceof PostgresConnection))
+        if (!(connection instanceof PostgresConnection)) {
+          if (tried < this.#settings.hosts.count && this.#closing === undefined && isConnectionTrouble(error)) {
+            tried += 1;
+            return this.#pool.connect(take);
+          }
           return fail(this.#noConnection(error, this.#settings.connectTimeoutMs));
+        }
         if (connection.lost) {
           // It broke while it lay idle, and the pool has not noticed yet.
           connection.release(true);
@@ -218,7 +224,8 @@ class PostgresDb implements Db {
   #noConnection(cause: Error | undefined, waitedMs: number): Error {
     if (this.#closing) return closed();
     if (cause && !isConnectionTrouble(cause)) return passwordMissing(cause) ?? cause;
-    const { address, poolSize } = this.#settings;
+    const { addresses, poolSize } = this.#settings;
+    const address = addresses.join(", ");
     const waited = formatDuration(waitedMs);
     if (this.#busy >= poolSize) {
       const message = `No connection to PostgreSQL at ${address} became free within ${waited}: all ${poolSize} are busy.`;

@@ -24,7 +24,7 @@ describe("what cannot work is refused before anything is connected, and never re
     "postgres://app:s3cret@db.example:notaport/app",
     "postgres://app:s3cret@db.example:99999/app",
     "postgres://app:s3cret@db.example/app?port=s3cret",
-    "postgres://app:s3cret@a.example:5432,b.example:5432/app",
+    "postgres://app:s3cret@a.example:5432,b.example:99999/app",
     "postgres://app:s3cret@db.example/app?sslrootcert=/nowhere/ca.pem",
     "mysql://app:s3cret@db.example/app",
     "app:s3cret@db.example",

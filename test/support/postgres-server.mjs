@@ -4,7 +4,17 @@
 // fsync and synchronous_commit on unless the caller says otherwise, and leaves nothing behind after stop().
 // It is plain JavaScript so that vitest, child processes and the benchmarks on another Node can all import it.
 import { spawn, spawnSync } from "node:child_process";
-import { chownSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { createRequire } from "node:module";
 import { arch, platform, tmpdir } from "node:os";
@@ -56,7 +66,8 @@ export function freePort() {
 }
 
 /**
- * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void }} [options]
+ * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void, port?: number, standbyOf?: { data: string, port: number } }} [options]
+ *   `standbyOf`: a streaming replica, made from the data folder of a server that is stopped right now.
  * @returns a running server: `url(database)`, `stop(mode)`, `start()` again on the same data, `pid()`.
  */
 export async function startPostgres(options = {}) {
@@ -68,13 +79,26 @@ export async function startPostgres(options = {}) {
     chownSync(folder, NOBODY, NOBODY);
     chownSync(data, NOBODY, NOBODY);
   }
-  const init = spawnSync(
-    join(bin, "initdb"),
-    ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions", "-N"],
-    { ...asNobody(), cwd: folder, encoding: "utf8" },
-  );
-  if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr || init.stdout || init.error}`);
-  const port = await freePort();
+  if (options.standbyOf) {
+    rmSync(data, { recursive: true });
+    cpSync(options.standbyOf.data, data, { recursive: true });
+    rmSync(join(data, "postmaster.pid"), { force: true });
+    writeFileSync(join(data, "standby.signal"), "");
+    writeFileSync(
+      join(data, "postgresql.auto.conf"),
+      `primary_conninfo = 'host=127.0.0.1 port=${options.standbyOf.port} user=postgres application_name=standby'\n`,
+    );
+    spawnSync("chmod", ["700", data]);
+    if (isRoot()) spawnSync("chown", ["-R", `${NOBODY}:${NOBODY}`, data]);
+  } else {
+    const init = spawnSync(
+      join(bin, "initdb"),
+      ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-instructions", "-N"],
+      { ...asNobody(), cwd: folder, encoding: "utf8" },
+    );
+    if (init.status !== 0) throw new Error(`initdb failed: ${init.stderr || init.stdout || init.error}`);
+  }
+  const port = options.port ?? (await freePort());
   const settings = {
     listen_addresses: "127.0.0.1",
     port,
@@ -99,7 +123,7 @@ export async function startPostgres(options = {}) {
       child.stderr.on("data", (text) => {
         recentLog = (recentLog + text).slice(-4000);
         options.log?.(text);
-        if (text.includes("ready to accept connections")) resolve(undefined);
+        if (/ready to accept (read-only )?connections/.test(text)) resolve(undefined);
       });
     });
   }
@@ -114,6 +138,7 @@ export async function startPostgres(options = {}) {
   return {
     port,
     folder,
+    data,
     start,
     stop,
     pid: () => child.pid,

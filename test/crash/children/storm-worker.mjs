@@ -1,7 +1,7 @@
 // A worker process for storms. Its handlers write down what they do twice: unfenced in proof.exec_log, over a connection of
 // their own that no fault touches, and fenced in proof.effects, as part of what they do.
 //
-// config: url (through a proxy), logUrl (direct), schema, name, concurrency, lease, callTimeout, poll, grace
+// config: url (through a proxy), logUrls (direct; the first that takes writes), schema, name, concurrency, lease, callTimeout, poll, grace
 // payload: see `Asked` in support/history/record.ts, and
 //   ms        how long it takes
 //   stubborn  does not listen to its signal
@@ -39,7 +39,12 @@ async function write() {
     for (;;) {
       try {
         if (!log) {
-          const client = new pg.Client({ connectionString: config.logUrl, connectionTimeoutMillis: 2_000 });
+          config.logUrls.push(config.logUrls.shift());
+          const client = new pg.Client({
+            connectionString: config.logUrls.at(-1),
+            connectionTimeoutMillis: 2_000,
+            query_timeout: 5_000,
+          });
           client.on("error", () => {
             if (log === client) log = undefined;
           });

@@ -104,7 +104,7 @@ export const network: Fault = async (storm) => {
 };
 
 const COMMITS: [what: string, pattern: RegExp][] = [
-  ["enqueue", /insert_(alike|jobs|special|taken)_/],
+  ["enqueue", /insert_(alike|jobs|special|taken)_|copy [^]*from stdin/],
   ["settle", /settle_/],
   ["COMMIT", /^[\s\S]{5}commit\0/i],
 ];

@@ -14,6 +14,8 @@ import {
   term,
   terminateBackends,
 } from "./faults.ts";
+import { failOver, routeToBoth } from "./failover.ts";
+import { findPgbouncer, routeToPgbouncer } from "./pgbouncer.ts";
 import type { Storm, StormOptions } from "./storm.ts";
 
 export interface Part {
@@ -25,6 +27,8 @@ export interface Part {
   first?(storm: Storm): Promise<void> | void;
   /** The share of operations that must be answered while faults go on. */
   okShare?: number;
+  /** Why it cannot be run here. */
+  skip?: () => string | undefined;
 }
 
 const deaths: Nemesis = { rest: [150, 600], faults: [kill] };
@@ -69,6 +73,22 @@ export const PARTS: Record<string, Part> = {
     options: { poll: "500ms" },
     nemeses: [{ rest: [500, 1_500], faults: [kill, term] }],
     first: loseNotifications,
+  },
+  pooler: {
+    seconds: 40,
+    options: { route: routeToPgbouncer, poll: "500ms" },
+    nemeses: [{ rest: [300, 1_200], faults: [kill, kill, term, terminateBackends] }],
+    skip: () =>
+      findPgbouncer() === undefined ? "pgbouncer is not installed (Debian: apt-get install pgbouncer)" : undefined,
+  },
+  failover: {
+    seconds: 60,
+    options: { route: routeToBoth, callTimeout: "3s" },
+    nemeses: [
+      { rest: [3_000, 5_000], faults: [failOver] },
+      { rest: [1_000, 3_000], faults: [kill, term] },
+    ],
+    okShare: 0.3,
   },
   everything: {
     seconds: 60,

@@ -32,12 +32,21 @@ export interface StormOptions {
   /** Loops that enqueue. */
   producers?: number;
   settings?: Record<string, string | number>;
-  /** Where workers and producers connect, if not to the server itself. */
-  route?: (server: Server) => string;
+  /** Where workers and producers connect instead of through proxies: several hosts, or a pooler. */
+  route?: (server: Server) => Promise<Route>;
   /** The workers say how large they are. */
   report?: boolean;
   /** No jobs that need order or time of their own. */
   batches?: boolean;
+}
+
+export interface Route {
+  url: string;
+  /** Where handlers write their log: whichever of them takes writes. */
+  logUrls?: string[];
+  /** For callers' own transactions, which know one host only. */
+  callerUrl?: string;
+  close(): Promise<void>;
 }
 
 export interface Place {
@@ -49,7 +58,8 @@ export interface Place {
 export interface Storm {
   readonly random: Random;
   readonly history: History;
-  readonly server: Server;
+  /** The primary; a failover puts another one here. */
+  server: Server;
   /** Direct, and asked again while the database is away. */
   ask<Row>(text: string, values?: unknown[]): Promise<Row[]>;
   readonly places: readonly Place[];
@@ -68,12 +78,16 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
   const random = makeRandom(options.seed);
   const history = makeHistory();
   const server = await startPostgres({ settings: { max_connections: 100, ...options.settings } });
-  const url = options.route?.(server) ?? server.url();
-  await (await open({ database: server.url(), schema: SCHEMA })).close();
+  const route = await options.route?.(server);
+  const through = (each: TcpProxy): string => route?.url ?? each.through(server.url());
   let sql: Client | undefined;
   const connect = async (): Promise<Client> => {
     if (sql) return sql;
-    const made = new Client({ connectionString: server.url(), connectionTimeoutMillis: 2_000, query_timeout: 20_000 });
+    const made = new Client({
+      connectionString: storm.server.url(),
+      connectionTimeoutMillis: 2_000,
+      query_timeout: 20_000,
+    });
     const forget = (): void => {
       if (sql === made) sql = undefined;
     };
@@ -93,11 +107,13 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
       }
     }
   };
+  const storm: Pick<Storm, "server"> = { server };
+  await (await open({ database: server.url(), schema: SCHEMA })).close();
   await (await connect()).query(instrumentation(SCHEMA));
 
-  const proxy = await startTcpProxy(url);
+  const proxy = await startTcpProxy(server.url());
   const hf = await open({
-    database: proxy.through(url),
+    database: through(proxy),
     schema: SCHEMA,
     migrate: false,
     poolSize: 8,
@@ -106,11 +122,11 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
   const places: Place[] = [];
   for (let index = 0; index < (options.workers ?? 4); index += 1) {
     const name = `w${index}`;
-    const own = await startTcpProxy(url);
+    const own = await startTcpProxy(server.url());
     const worker = supervise("storm-worker.mjs", {
       name,
-      url: own.through(url),
-      logUrl: server.url(),
+      url: through(own),
+      logUrls: route?.logUrls ?? [server.url()],
       schema: SCHEMA,
       concurrency: options.concurrency ?? 8,
       lease: options.lease ?? "1s",
@@ -127,7 +143,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
     hf,
     history,
     random: makeRandom(options.seed ^ 0x5eed),
-    callerUrl: proxy.through(url),
+    callerUrl: route?.callerUrl ?? through(proxy),
     loops: options.producers ?? 4,
     backlog: options.backlog ?? 1_500,
     batches: options.batches ?? true,
@@ -136,10 +152,9 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
         .count,
   });
   history.phase("begin");
-  return {
+  return Object.assign(storm, {
     random,
     history,
-    server,
     ask,
     places,
     proxy,
@@ -152,9 +167,10 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
       await hf.close();
       await sql?.end().catch(() => {});
       await Promise.all([proxy, ...places.map((place) => place.proxy)].map((each) => each.close()));
-      await server.remove();
+      await route?.close();
+      await storm.server.remove();
     },
-  };
+  });
 }
 
 export interface Outcome extends Verdict {

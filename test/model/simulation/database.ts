@@ -130,6 +130,7 @@ export function asDb(parts: Pick<Db, "query" | "transaction">, more: Partial<Db>
     copyIn: undefined,
     transaction: (work, options) => parts.transaction(work, options),
     script: () => Promise.reject(new Error("There are no scripts in a simulation.")),
+    copyIn: undefined,
     listen: () => Promise.reject(new Error("There is nothing to listen to.")),
     assertOutside: () => {},
     load: () => ({ most: 1, busy: 0, idle: 1, waiting: 0 }),

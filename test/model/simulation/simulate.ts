@@ -33,6 +33,8 @@ interface Running {
   process: SimProcess;
   worker: Worker;
   enqueuer: Enqueuer;
+  /** It has started. */
+  isUp: boolean;
 }
 
 const LEASE_MS = 1_000;
@@ -110,7 +112,9 @@ async function run(
   // ---- processes
 
   let born = 0;
-  function start(): Running {
+  const hasJanitor = [true, random.chance(0.4), random.chance(0.4)];
+  /** Every place but the first may be without a janitor: whoever dies is followed by one of the same sort. */
+  function start(at: number): Running {
     const process = world.makeProcess(`p${(born += 1)}`);
     return world.as(process, () => {
       const events = makeEmitter<HoldfastEvents>(() => {});
@@ -125,7 +129,7 @@ async function run(
         name: process.name,
         connection: undefined,
         hungHook: null,
-        pollMs: 1_000,
+        pollMs: 3_000,
         graceMs: 300,
         abortMs: 300,
         occupancy: makeOccupancy(),
@@ -163,23 +167,23 @@ async function run(
           if (!taken) wakeUps.send({ kind: kind.kind, rank: 0 });
         },
       });
-      void janitor.start();
+      if (at === 0 || hasJanitor[at]) void janitor.start();
       void wakeUps.listen().catch(() => {});
-      // Like a process manager: if the first statement fails, it is tried again.
-      const tryStart = async (): Promise<void> => {
-        for (;;) {
-          try {
-            return await worker.start();
-          } catch {
-            await sleep(200);
-          }
-        }
-      };
-      void tryStart();
-      return { process, worker, enqueuer };
+      // A process that cannot start ends, and is followed by another: that is what process managers do.
+      const made: Running = { process, worker, enqueuer, isUp: false };
+      worker.start().then(
+        () => (made.isUp = true),
+        () => {
+          world.kill(process);
+          world.time.later(200, () => {
+            fleet = fleet.map((each) => (each.process === process ? start(at) : each));
+          });
+        },
+      );
+      return made;
     });
   }
-  let fleet = Array.from({ length: random.whole(2, 3) }, start);
+  let fleet = Array.from({ length: random.whole(2, 3) }, (_, at) => start(at));
 
   // ---- what is asked
 
@@ -258,10 +262,10 @@ async function run(
     if (sort === "cut off") process.cutOffUntil = world.time.now + random.whole(200, 4_000);
     if (sort === "kill") {
       world.kill(process);
-      fleet = fleet.with(at, start());
+      fleet = fleet.with(at, start(at));
     }
     if (sort === "stop") {
-      fleet = fleet.with(at, start());
+      fleet = fleet.with(at, start(at));
       // In its own context, and not waited for: it takes as long as it takes.
       world.as(process, () => void victim.worker.stop().catch(() => {}));
     }
@@ -291,7 +295,9 @@ async function run(
   world.chances = CALM;
   for (const { process } of fleet) process.cutOffUntil = process.frozenUntil = 0;
   history.phase("healed");
-  for (let n = 0; n < 2; n += 1) ask(fleet[n % fleet.length]!, true);
+  for (let steps = 0; steps < 2_000 && !fleet.some((each) => each.isUp); steps += 1) await step();
+  const up = fleet.filter((each) => each.isUp);
+  for (let n = 0; n < 2; n += 1) ask(up[n % up.length]!, true);
   const isOver = async (): Promise<boolean> => {
     if ([...open.values()].some((process) => process.isAlive)) return false;
     const { rows } = await world.ask(`select 1 from ${SCHEMA}.jobs where state <> 'dead' limit 1`);
@@ -307,7 +313,7 @@ async function run(
   }
   if (isDrained) history.phase("drained");
   const facts = await gatherFacts({ query: (text, values) => world.ask(text, values) }, SCHEMA);
-  const verdict = judge(history.lines, { ...facts, execs }, { okShare: 0.3, drainMs: MOST_MS, faults: false });
+  const verdict = judge(history.lines, { ...facts, execs }, { okShare: 0, drainMs: MOST_MS, faults: false });
   for (const { process } of fleet) world.kill(process);
   const unsound = await database.unsound();
   if (unsound !== undefined) verdict.violations.push(unsound);
