@@ -1,6 +1,7 @@
 // The server's HTTP API, for commands that talk to one. Inputs and answers have the types of the contracts.
 import type { OutputOf } from "../http/contract.ts";
 import type { CONTRACTS } from "../http/contracts.ts";
+import type { NewActionBody } from "../http/contracts/actions.ts";
 import type { NewJobBody } from "../http/contracts/jobs.ts";
 import type { NewTokenBody } from "../http/contracts/tokens.ts";
 import { ANSWER_WITHIN_MS, makeRequests, type Query, withQuery } from "./requests.ts";
@@ -27,6 +28,13 @@ export interface Api {
   previewChores(query: Query): Promise<Output<"previewChores">>;
   runChores(query: Query): Promise<Output<"runChores">>;
   examine(): Promise<Output<"examine">>;
+  countJobs(query: Query): Promise<Output<"countJobs">>;
+  listErrors(query: Query): Promise<Output<"listErrorGroups">>;
+  listDead(query: Query): Promise<Output<"listDead">>;
+  startAction(body: NewActionBody): Promise<Output<"startAction">>;
+  listActions(query: Query): Promise<Output<"listActions">>;
+  readAction(id: string): Promise<Output<"readAction">>;
+  cancelAction(id: string): Promise<Output<"cancelAction">>;
   createToken(body: NewTokenBody): Promise<Output<"createToken">>;
   listTokens(): Promise<Output<"listTokens">>;
   revokeToken(id: string): Promise<Output<"revokeToken">>;
@@ -64,6 +72,13 @@ export function makeApi(url: string, token: string | undefined): Api {
     previewChores: (query) => get("/janitor/preview", query),
     runChores: (query) => post("/janitor/run", undefined, query),
     examine: () => get("/doctor"),
+    countJobs: (query) => get("/jobs/count", query),
+    listErrors: (query) => get("/errors", query),
+    listDead: (query) => get("/dead", query),
+    startAction: (body) => post("/actions", body),
+    listActions: (query) => get("/actions", query),
+    readAction: (id) => get(to("actions", id)),
+    cancelAction: (id) => post(to("actions", id, "/cancel")),
     createToken: (body) => post("/tokens", body),
     listTokens: () => get("/tokens"),
     revokeToken: (id) => post(to("tokens", id, "/revoke")),

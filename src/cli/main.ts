@@ -2,12 +2,16 @@
 // The command line: finds the command, runs it, ends with its exit code. Nothing else happens here.
 import { Command, CommanderError } from "commander";
 import { addAppCommands } from "./app-commands.ts";
+import { addActions } from "./commands/actions.ts";
 import { addBatches } from "./commands/batches.ts";
+import { addBench } from "./commands/bench.ts";
 import { addConfig } from "./commands/config.ts";
 import { addCompletion, completionsOf } from "./commands/completion.ts";
+import { addDead } from "./commands/dead.ts";
 import { addDev } from "./commands/dev.ts";
 import { addDoctor } from "./commands/doctor.ts";
 import { addEnqueue } from "./commands/enqueue.ts";
+import { addErrors } from "./commands/errors.ts";
 import { addInit } from "./commands/init.ts";
 import { addInbox } from "./commands/inbox.ts";
 import { addJanitor } from "./commands/janitor.ts";
@@ -32,6 +36,9 @@ const COMMANDS = [
   addDoctor,
   addEnqueue,
   addJobs,
+  addErrors,
+  addDead,
+  addActions,
   addBatches,
   addQueues,
   addWorkers,
@@ -39,6 +46,7 @@ const COMMANDS = [
   addJanitor,
   addInbox,
   addToken,
+  addBench,
   addConfig,
   addCompletion,
 ];
@@ -48,7 +56,7 @@ Examples:
   holdfast init my-jobs                                   a project with one job and its test
   holdfast dev                                            try it, with nothing to set up
   holdfast enqueue sample.hello '{"name":"Ada"}' --wait   hand it a job, from another terminal
-  holdfast jobs list --state dead                         what needs a person
+  holdfast dead                                           what needs a person, by its cause
   holdfast doctor                                         is all well, and what to do if not
 `;
 

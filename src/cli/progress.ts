@@ -22,9 +22,8 @@ export function showProgress(name: string, size: number): Progress {
       if (now - drawnAt < REDRAW_MS && done < size) return;
       drawnAt = now;
       const part = size === 0 ? 1 : done / size;
-      const filled = Math.round(part * WIDTH);
       const rate = ((done - startedWith) / 1_048_576 / Math.max(now - began, 1)) * 1_000;
-      const bar = `[${"#".repeat(filled)}${" ".repeat(WIDTH - filled)}]`;
+      const bar = drawBar(done, size, WIDTH);
       stderr.write(
         `\r\u001b[K${bar} ${String(Math.floor(part * 100)).padStart(3)} %  ${rate.toFixed(1)} MB/s  ${printable(name)}`,
       );
@@ -33,4 +32,10 @@ export function showProgress(name: string, size: number): Progress {
       stderr.write("\r\u001b[K");
     },
   };
+}
+
+/** Full only when all is done. */
+export function drawBar(done: number, all: number, width: number): string {
+  const filled = all === 0 ? width : Math.floor((Math.min(done, all) / all) * width);
+  return `[${"#".repeat(filled)}${" ".repeat(width - filled)}]`;
 }

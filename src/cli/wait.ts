@@ -1,40 +1,26 @@
-// Waits over HTTP until a job has ended. A server that is away for a moment (a restart) is waited for too.
-import { sleep } from "../shared/sleep.ts";
+// Waits over HTTP until a job has ended, and tells how.
 import { formatDuration } from "../shared/duration.ts";
 import { isFinal } from "../job/states.ts";
 import type { JobView } from "../http/contracts/jobs.ts";
 import type { Api } from "./api.ts";
-import { Unanswered } from "./requests.ts";
 import { EXIT } from "./exit-codes.ts";
+import { keepLooking } from "./keep-looking.ts";
 import { printable } from "./printable.ts";
 import { Problem } from "./problem.ts";
 
-const SERVER_MAY_BE_AWAY_MS = 30_000;
-
 export async function waitForJob(api: Api, id: string, timeoutMs = Infinity): Promise<JobView> {
-  const startedAt = performance.now();
-  let lastSeenAt = startedAt;
-  let seen = "not seen yet";
-  for (let pause = 30; ; pause = Math.min(pause * 1.5, 1_000)) {
-    try {
-      const job = await api.read(id);
-      lastSeenAt = performance.now();
-      seen = job.status;
-      if (isFinal(job.state)) return job;
-    } catch (error) {
-      const isAway = error instanceof Unanswered || (error instanceof Problem && error.exitCode === EXIT.temporary);
-      if (!isAway || performance.now() - lastSeenAt > SERVER_MAY_BE_AWAY_MS) throw error;
-    }
-    const left = timeoutMs - (performance.now() - startedAt);
-    if (left <= 0) {
-      throw new Problem(
-        `Job ${id} is ${seen} after ${formatDuration(timeoutMs)} of waiting.`,
+  return await keepLooking({
+    look: () => api.read(id),
+    isOver: ({ state }) => isFinal(state),
+    timeoutMs,
+    tooLate: (last) =>
+      new Problem(
+        `Job ${id} is ${last?.status ?? "not seen yet"} after ${formatDuration(timeoutMs)} of waiting.`,
         `It goes on. Look at it with \`holdfast jobs show ${id}\`.`,
         EXIT.waitTimeout,
-      );
-    }
-    await sleep(Math.min(pause, left));
-  }
+      ),
+    mostPauseMs: 1_000,
+  });
 }
 
 const SHOWN_RESULT = 2_000;

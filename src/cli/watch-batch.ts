@@ -1,13 +1,12 @@
-// Watches a batch over HTTP until it has ended: a live bar on a terminal, lines elsewhere. A server that is away for a moment
-// (a restart) is waited for.
+// Watches a batch over HTTP until it has ended: a live bar on a terminal, lines elsewhere.
 import type { BatchView } from "../http/contracts/batches.ts";
 import { formatDuration } from "../shared/duration.ts";
-import { sleep } from "../shared/sleep.ts";
 import type { BatchesApi } from "./batches-api.ts";
 import { EXIT } from "./exit-codes.ts";
+import { drawBar } from "./progress.ts";
+import { keepLooking } from "./keep-looking.ts";
 import { print } from "./output.ts";
 import { Problem } from "./problem.ts";
-import { Unanswered } from "./requests.ts";
 import { batchLine } from "./show-batch.ts";
 
 export interface WatchOptions {
@@ -17,34 +16,27 @@ export interface WatchOptions {
 }
 
 const LOOK_MS = 500;
-const SERVER_MAY_BE_AWAY_MS = 30_000;
 const WIDTH = 30;
 
 export async function watchBatch(api: BatchesApi, id: string, { asJson, timeoutMs }: WatchOptions): Promise<BatchView> {
-  const startedAt = performance.now();
   const show = makeShow(asJson);
-  let lastSeenAt = startedAt;
   try {
-    for (let pause = 50; ; pause = Math.min(pause * 2, LOOK_MS)) {
-      try {
+    return await keepLooking({
+      async look() {
         const batch = await api.read(id);
-        lastSeenAt = performance.now();
         show.batch(batch);
-        if (batch.finishedAt !== null) return batch;
-      } catch (error) {
-        const isAway = error instanceof Unanswered || (error instanceof Problem && error.exitCode === EXIT.temporary);
-        if (!isAway || performance.now() - lastSeenAt > SERVER_MAY_BE_AWAY_MS) throw error;
-      }
-      const left = timeoutMs - (performance.now() - startedAt);
-      if (left <= 0) {
-        throw new Problem(
+        return batch;
+      },
+      isOver: ({ finishedAt }) => finishedAt !== null,
+      timeoutMs,
+      tooLate: () =>
+        new Problem(
           `Batch ${id} has not ended after ${formatDuration(timeoutMs)}.`,
           `It goes on. Look at it with \`holdfast batches show ${id}\`.`,
           EXIT.waitTimeout,
-        );
-      }
-      await sleep(Math.min(pause, left));
-    }
+        ),
+      mostPauseMs: LOOK_MS,
+    });
   } finally {
     show.end();
   }
@@ -61,7 +53,9 @@ function makeShow(asJson: boolean) {
     batch(batch: BatchView): void {
       if (isBar) {
         // No wider than the terminal: a line that wraps could not be written over. Some do not say how wide they are.
-        stderr.write(`\r\u001b[K${`${bar(batch)} ${batchLine(batch)}`.slice(0, (stderr.columns || 80) - 1)}`);
+        stderr.write(
+          `\r\u001b[K${`${drawBar(batch.ended, batch.total, WIDTH)} ${batchLine(batch)}`.slice(0, (stderr.columns || 80) - 1)}`,
+        );
         return;
       }
       const { rate: _, etaMs: __, ...facts } = batch;
@@ -74,9 +68,4 @@ function makeShow(asJson: boolean) {
       if (isBar) stderr.write("\n");
     },
   };
-}
-
-function bar({ ended, total }: BatchView): string {
-  const filled = total === 0 ? WIDTH : Math.floor((ended / total) * WIDTH);
-  return `[${"#".repeat(filled)}${" ".repeat(WIDTH - filled)}]`;
 }

@@ -270,6 +270,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     running: () => [...workers].reduce((sum, worker) => sum + worker.running, 0),
   });
   const health = makeHealth(store, queues, pulses);
+  const rules = { store, health, queues, inboxes: inboxRoom.inboxes, chores: () => janitor.chores };
 
   async function close(): Promise<void> {
     await Promise.all([...workers].map((worker) => worker.stop()));
@@ -293,20 +294,13 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     queues,
     stats: makeStats(store),
     health,
-    problems: makeProblems({
-      store,
-      health,
-      queues,
-      inboxes: async () => (await inboxRoom.inboxes.list({ limit: 100 })).inboxes,
-    }),
+    problems: makeProblems(rules),
     system: makeSystem(store),
     doctor: makeDoctor({
       db,
       store,
       poolSize: options.poolSize,
-      queues,
-      inboxes: inboxRoom.inboxes,
-      janitor,
+      rules,
       asRun: (kind) => withDefaults(kind, options),
     }),
     get metrics() {

@@ -8,9 +8,11 @@ import {
   tableFacts,
 } from "../store/stats/system.ts";
 import type { Store } from "../store/sql.ts";
+import { readClockSkew } from "./clock-skew.ts";
 
 export interface SystemFacts {
   database: DatabaseFacts & {
+    now: Date;
     /** How long it took to answer. */
     answeredInMs: number;
     /** How far this machine's clock is from the database's. */
@@ -22,11 +24,12 @@ export interface SystemFacts {
 
 export function makeSystem(store: Store): () => Promise<SystemFacts> {
   return async () => {
-    const sentAt = performance.now();
-    const database = await databaseFacts(store);
-    const answeredInMs = performance.now() - sentAt;
-    const skewMs = Math.round(Date.now() - answeredInMs / 2 - database.now.getTime());
-    const [migrations, tables] = await Promise.all([appliedMigrations(store), tableFacts(store)]);
-    return { database: { ...database, answeredInMs: Math.round(answeredInMs), skewMs }, migrations, tables };
+    const { now, tookMs, skewMs } = await readClockSkew(store);
+    const [database, migrations, tables] = await Promise.all([
+      databaseFacts(store),
+      appliedMigrations(store),
+      tableFacts(store),
+    ]);
+    return { database: { ...database, now, answeredInMs: tookMs, skewMs }, migrations, tables };
   };
 }

@@ -9,8 +9,8 @@ import { redact, redactText } from "./redact.ts";
 export interface Eyes {
   /** A copy of the same shape, or the value itself. `kind` undefined: of any kind of batch. */
   see<T>(value: T, kind: string | undefined): T;
-  /** The same for JSON text, with every digit of its numbers kept. */
-  seeText(json: string, kind: string | undefined): string;
+  /** The same for JSON text, with every digit of its numbers kept. `anywhere`: see Redaction. */
+  seeText(json: string, kind: string | undefined, anywhere?: boolean): string;
   /** Whether what is seen of an item depends on the kind of its batch. */
   readonly asksForKind: boolean;
 }
@@ -28,7 +28,8 @@ export function makeEyes(kinds: readonly AnyJobKind[]): MakeEyes {
     return {
       see: <T>(value: T, kind: string | undefined): T =>
         isPlain(kind) ? value : (redact(value, { secrets, paths: pathsOf(kind) }) as T),
-      seeText: (json, kind) => (isPlain(kind) ? json : redactText(json, { secrets, paths: pathsOf(kind) })),
+      seeText: (json, kind, anywhere = false) =>
+        isPlain(kind) ? json : redactText(json, { secrets, paths: pathsOf(kind), anywhere }),
       asksForKind: owner === null && ofBatches.length > 0,
     };
   };

@@ -53,7 +53,7 @@ export function toJobView({ job, attempts, notes, texts, eyes }: JobViewInput): 
     notes: notes.map((note) => ({
       ...note,
       // Of one that was cut nobody can say what in it is a secret: it is masked as a whole.
-      text: eyes.seeText(note.text, job.kind),
+      text: eyes.seeText(note.text, job.kind, true),
       writtenAt: note.writtenAt.toISOString(),
     })),
     attempts: attempts.map((failed) => ({

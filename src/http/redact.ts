@@ -9,30 +9,34 @@ export interface Redaction {
   secrets: boolean;
   /** Fields to mask, from the top: "customer.email"; a list on the way is gone through. */
   paths: readonly string[];
+  /** The paths may begin at any depth: for what has something else around it. */
+  anywhere?: boolean;
 }
 
+type Path = readonly string[];
 const SECRETS: Redaction = { secrets: true, paths: [] };
 
-export function redact(value: unknown, redaction: Redaction = SECRETS): unknown {
-  return mask(
-    value,
-    redaction.secrets,
-    redaction.paths.map((path) => path.split(".")),
-    0,
-  );
+export function redact(value: unknown, { secrets, paths, anywhere = false }: Redaction = SECRETS): unknown {
+  const all = paths.map((path) => path.split("."));
+  return mask(value, { secrets, roots: anywhere ? all : [] }, anywhere ? [] : all, 0);
 }
 
-/** `paths`: those that lead on from here. */
-function mask(value: unknown, secrets: boolean, paths: readonly (readonly string[])[], depth: number): unknown {
+/** `paths`: those that lead on from here; `roots`: those that may begin here. */
+function mask(
+  value: unknown,
+  rules: { secrets: boolean; roots: readonly Path[] },
+  paths: readonly Path[],
+  depth: number,
+): unknown {
   if (value === null || typeof value !== "object") return value;
-  if (!secrets && paths.length === 0) return value;
+  if (!rules.secrets && rules.roots.length + paths.length === 0) return value;
   if (depth > DEEPEST) return MASK;
-  if (Array.isArray(value)) return value.map((inner) => mask(inner, secrets, paths, depth + 1));
+  if (Array.isArray(value)) return value.map((inner) => mask(inner, rules, paths, depth + 1));
   const entries = Object.entries(value).map(([name, inner]) => {
-    const further = paths.filter(([first]) => first === name).map(([, ...rest]) => rest);
+    const further = [...paths, ...rules.roots].filter(([first]) => first === name).map(([, ...rest]) => rest);
     const isNamed = further.some((rest) => rest.length === 0) && inner !== null;
-    const isSecret = secrets && SECRET.test(name) && inner !== null && typeof inner !== "boolean";
-    return [name, isNamed || isSecret ? MASK : mask(inner, secrets, further, depth + 1)] as const;
+    const isSecret = rules.secrets && SECRET.test(name) && inner !== null && typeof inner !== "boolean";
+    return [name, isNamed || isSecret ? MASK : mask(inner, rules, further, depth + 1)] as const;
   });
   // A payload may have a field called __proto__; assigning it would lose it.
   return Object.fromEntries(entries);

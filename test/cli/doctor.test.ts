@@ -60,7 +60,7 @@ describe("on a server", () => {
     expect([0, 3]).toContain(code);
     expect(new Set(findings.map(({ check }) => check))).toEqual(
       new Set(
-        "node config database version durability autovacuum connections clock notifications rights old-snapshots dead-rows schema history workers dead crashes janitor inboxes kinds".split(
+        "node config database version durability autovacuum connections clock notifications rights old-snapshots dead-rows schema history workers failures dead crashes janitor inboxes loops paused kinds".split(
           " ",
         ),
       ),
@@ -113,13 +113,19 @@ describe("on a server", () => {
     expect(code).toBe(3);
     expect(of("workers")).toMatchObject({
       status: "problem",
-      message: expect.stringContaining(
-        `No worker runs ${kind.kind}, and a job of ${kind.kind} (queue mail) has been due for 1m`,
-      ),
-      fix: expect.stringContaining("holdfast worker"),
+      message: "Queue mail has no worker.",
+      fix: `Nobody works on ${kind.kind}: start a worker that has this kind. holdfast worker`,
     });
-    expect(of("janitor")).toMatchObject({ message: "The chore drop-days failed 4 times in a row: disk full" });
-    expect(of("paused")).toMatchObject({ status: "warning", fix: "holdfast queues resume held" });
+    expect(of("janitor")).toMatchObject({ message: "Chore drop-days failed 4 times in a row: disk full." });
+    expect(of("paused")).toMatchObject({
+      status: "warning",
+      message: "Queue held is paused by ada.",
+      fix: expect.stringContaining("holdfast queues resume held"),
+    });
+    // The overview says the same: there is one set of rules.
+    const { verdict, problems } = await hf.problems();
+    expect(verdict).toContain("queue mail has no worker; chore drop-days failed 4 times in a row: disk full");
+    expect(problems.map((found) => found.code)).toEqual(["no-worker", "crashes", "chore-failing", "paused"]);
     expect(of("crashes")).toMatchObject({
       message: "1 job of poison ran in a process that died; one of them ran alone then, 1 time.",
     });

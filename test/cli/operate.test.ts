@@ -91,6 +91,50 @@ test("--ndjson: one object per line, wherever there is --json", async () => {
   expect(await lines("inbox", "stats")).toEqual([]);
 });
 
+test("errors, dead, actions: what fails in groups, redriven at a rate after a question, put away, listed", async () => {
+  const api = async (path: string, body?: object): Promise<unknown> => {
+    const init = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    return await (await fetch(`${server.ready.url}/api/v1/${path}`, body && init)).json();
+  };
+  for (let n = 0; n < 3; n += 1) await api("jobs", { kind: "sample.flaky", attempts: 1 });
+  const count = async () => ((await api("jobs/count?status=dead")) as { count: number }).count;
+  await expect.poll(count).toBe(3);
+  await holdfast("janitor", "run", "add-error-counts");
+
+  const [errors, dead, refused, none, wrong] = await Promise.all([
+    holdfast("errors"),
+    holdfast("dead"),
+    holdfast("dead", "redrive"),
+    holdfast("dead", "redrive", "--kind", "nobody"),
+    holdfast("dead", "redrive", "--rate", "fast"),
+  ]);
+  expect(errors.stdout).toMatch(/^1H +24H +7D +DEAD .*\n3 +3 +3 +3 +sample\.flaky +\w+ +\S+ +Error: Try 1 was bound/);
+  expect(dead.stdout).toMatch(/^JOBS +KIND +QUEUE +FINGERPRINT.*\n3 +sample\.flaky +default +\w+ /);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringMatching(/Redrive 3 dead jobs\?.*\n.*--yes/)]);
+  expect([none.code, none.stderr]).toEqual([0, "No dead job fits; nothing was done.\n"]);
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("200/m")]);
+
+  const redriven = await holdfast("dead", "redrive", "--error", "bound to fail", "--rate", "100/s", "--yes", "--wait");
+  expect(redriven.code, redriven.stderr).toBe(0);
+  expect(redriven.stderr).toMatch(/done: 3 of 3 done/);
+  const id = redriven.stdout.trim();
+  await expect.poll(count).toBe(3);
+  const discarded = await holdfast("dead", "discard", "--kind", "sample.flaky", "--yes", "--wait", "--json");
+  expect(JSON.parse(discarded.stdout)).toMatchObject({ state: "done", verb: "discard", done: 3 });
+  const [actions, shown, stopped, empty] = await Promise.all([
+    holdfast("actions"),
+    holdfast("actions", "show", id),
+    holdfast("actions", "stop", id),
+    holdfast("dead"),
+  ]);
+  expect(actions.stdout).toMatch(
+    new RegExp(`^ID +ASKED FOR +BY +WHAT +STATE\\n.*discard.*\\n${id} .*done: 3 of 3 done`),
+  );
+  expect(shown.stdout).toMatch(/^retry .*\ndone: 3 of 3 done\n$/);
+  expect(stopped.code).toBe(6);
+  expect([empty.stdout, empty.stderr]).toEqual(["", "No job is dead.\n"]);
+});
+
 test("a chore that is none: the names of those that are, exit code 2", async () => {
   const { code, stderr, stdout } = await holdfast("janitor", "run", "sweep");
   expect(code).toBe(2);

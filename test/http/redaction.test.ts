@@ -8,7 +8,7 @@ import { type Api, serveApi } from "./api.ts";
 const mail = defineJob<{ customer: { email: string; id: number }; cards: { number: string }[] }>("mail", {
   redact: ["customer.email", "cards.number", "text"],
   async run(job) {
-    await job.checkpoint("seen", { customer: job.payload.customer });
+    await job.checkpoint({ customer: job.payload.customer }, { name: "seen" });
     return { text: "Dear Ada", customer: job.payload.customer, apiToken: "tok_1" };
   },
 });
@@ -89,6 +89,14 @@ test("paths go through lists, and leave everything else alone", () => {
     a: [{ b: "***", c: 2 }, { b: null }],
     c: "***",
     b: 3,
+  });
+});
+
+test("in a note, which has more around it, paths begin at any depth", () => {
+  const note = { value: { a: { b: 1 } }, b: 2 };
+  expect(redact(note, { secrets: false, paths: ["a.b"], anywhere: true })).toEqual({
+    value: { a: { b: "***" } },
+    b: 2,
   });
 });
 

@@ -82,14 +82,19 @@ type Problem = Output<"readOverview">["problems"][number];
 function placeOf({ code, about }: Problem): string {
   switch (code) {
     case "deaths":
+    case "dead":
       return "#/dead";
     case "failing":
       return "#/errors";
     case "overdue-leases":
+    case "nobody-works":
       return "#/workers";
+    case "crashes":
+      return href(["jobs"], { q: `kind:${about ?? ""}` });
     case "inbox-stuck":
       return href(["inbox", about ?? undefined]);
     case "chore-failing":
+    case "chores-late":
       return "#/janitor";
     case "loop-stopped":
       return "#/system";

@@ -9,8 +9,8 @@ import {
   readServerFacts,
   type ServerFacts,
 } from "../../store/doctor/server-facts.ts";
-import { databaseNow } from "../../store/stats/database-clock.ts";
 import type { Store } from "../../store/sql.ts";
+import { readClockSkew } from "../clock-skew.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
 
 const OLDEST = 140_000;
@@ -96,11 +96,8 @@ export async function checkTables(store: Store): Promise<Finding[]> {
 
 /** Only the database's clock decides anything; but times that this host computes are its own. */
 export async function checkClock(store: Store): Promise<Finding[]> {
-  const sentAt = Date.now();
-  const now = await databaseNow(store);
-  const tookMs = Date.now() - sentAt;
-  const skewMs = Math.max(0, Math.abs(now.getTime() - (sentAt + tookMs / 2)) - tookMs / 2);
-  const said = `this host and the database differ by ${formatDuration(Math.round(skewMs))}`;
+  const skewMs = Math.abs((await readClockSkew(store)).skewMs);
+  const said = `this host and the database differ by ${formatDuration(skewMs)}`;
   if (skewMs <= SKEW_MS) return [ok("clock", said)];
   const message = `${said}: a runAt that is computed here is off by as much.`;
   return [warning("clock", message, "Let NTP set both clocks; or give a delay instead of a runAt.")];

@@ -1,24 +1,21 @@
-// hf.doctor(): whether all is well, check by check, with what to do where it is not. A check that cannot be made is a
-// warning, and keeps no other from being made.
+// hf.doctor(): whether all is well, check by check, with what to do where it is not: the server, the schema, the settings of
+// kinds, and the rules about the work that hf.problems() goes by too. A check that cannot be made is a warning, and keeps
+// no other from being made.
 import type { Db } from "../../db/db.ts";
-import type { Inboxes } from "../../inbox/inbox.ts";
-import type { Janitor } from "../../janitor/janitor.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
 import type { Store } from "../../store/sql.ts";
-import type { Queues } from "../queues.ts";
+import { makeRules, type Problem, type RulesInput } from "../rules.ts";
+import { checkKinds } from "./check-kinds.ts";
 import { checkListen } from "./check-listen.ts";
 import { checkHistory, checkRights, checkSchema } from "./check-schema.ts";
 import { checkClock, checkServer, checkTables } from "./check-server.ts";
-import { checkCrashes, checkInboxes, checkJanitor, checkKinds, checkQueues, checkWorkers } from "./check-work.ts";
-import { type Finding, ok, warning } from "./finding.ts";
+import { type Finding, ok, problem, warning } from "./finding.ts";
 
 export interface DoctorInput {
   db: Db;
   store: Store;
   poolSize: number;
-  queues: Queues;
-  inboxes: Inboxes;
-  janitor: Janitor;
+  rules: RulesInput;
   /** A kind as this client runs it. */
   asRun(kind: AnyJobKind): AnyJobKind;
 }
@@ -28,7 +25,7 @@ export type Doctor = (kinds?: readonly AnyJobKind[]) => Promise<Finding[]>;
 
 type Check = () => Finding[] | Promise<Finding[]>;
 
-export function makeDoctor({ db, store, poolSize, queues, inboxes, janitor, asRun }: DoctorInput): Doctor {
+export function makeDoctor({ db, store, poolSize, rules, asRun }: DoctorInput): Doctor {
   const ofTier: Record<string, Check> =
     db.tier === "embedded"
       ? { durability: () => [ok("durability", "embedded: survives the death of the process, not of the machine")] }
@@ -44,11 +41,7 @@ export function makeDoctor({ db, store, poolSize, queues, inboxes, janitor, asRu
       ...ofTier,
       schema: () => checkSchema(store),
       history: () => checkHistory(store),
-      workers: () => checkWorkers(store),
-      dead: () => checkQueues(queues),
-      crashes: () => checkCrashes(store),
-      janitor: () => checkJanitor(store, janitor.chores),
-      inboxes: () => checkInboxes(inboxes),
+      ...Object.fromEntries(makeRules(rules).map(({ check, well, find }) => [check, askRule(check, well, find)])),
       kinds: () => checkKinds(kinds.map(asRun)),
     };
     const found: Finding[] = [];
@@ -61,5 +54,18 @@ export function makeDoctor({ db, store, poolSize, queues, inboxes, janitor, asRu
       }
     }
     return found;
+  };
+}
+
+function askRule(check: string, well: string, find: () => Promise<Problem[]>): Check {
+  return async () => {
+    const found = (await find()).map(({ level, message, hint, command }) =>
+      (level === "problem" ? problem : warning)(
+        check,
+        `${message[0]!.toUpperCase()}${message.slice(1)}.`,
+        command === null ? hint : `${hint} ${command}`,
+      ),
+    );
+    return found.length > 0 ? found : [ok(check, well)];
   };
 }

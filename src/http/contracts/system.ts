@@ -1,6 +1,6 @@
 // /api/v1/overview and /api/v1/system: is it well, and what is it.
 import { z } from "zod";
-import { PROBLEM_CODES } from "../../client/problems.ts";
+import { PROBLEM_CODES } from "../../client/rules.ts";
 import { ROLES } from "../../shared/roles.ts";
 import { contract } from "../contract.ts";
 import { isoTime } from "../fields.ts";
@@ -11,6 +11,7 @@ const problem = z
     level: z.enum(["problem", "notice"]),
     message: z.string(),
     hint: z.string(),
+    command: z.string().nullable().meta({ description: "A command that helps." }),
     about: z.string().nullable().meta({ description: "The queue, kind, recipient or chore it is about." }),
   })
   .meta({ id: "Problem" });

@@ -39,8 +39,8 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       return { body: toJobView({ job, attempts, notes, texts, eyes: eyesOf(caller) }) };
     }),
     readKey: route(jobContracts.readKey, async ({ query: { kind, key } }) => {
-      const known = await hf.jobs.byKey(kind, key);
-      return { body: { jobId: known?.jobId ?? null, expiresAt: iso(known?.expiresAt ?? null) } };
+      const taken = await hf.jobs.byKey(kind, key);
+      return { body: { jobId: taken?.jobId ?? null, expiresAt: iso(taken?.expiresAt ?? null) } };
     }),
     cancelJob: route(jobContracts.cancelJob, async ({ params: { id } }) => {
       const cancelRequested = (await hf.jobs.cancel(id)) === "requested";

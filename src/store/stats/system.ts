@@ -2,7 +2,7 @@
 import { sql, type Store } from "../sql.ts";
 
 const FACTS = sql`
-select current_setting('server_version') as version, current_database() as name, :schema.clock() as now,
+select current_setting('server_version') as version, current_database() as name,
   (select count(*)::integer from pg_stat_activity where datname = current_database()) as connections,
   current_setting('max_connections')::integer as "maxConnections"`;
 
@@ -22,7 +22,6 @@ where n.nspname = $1 and c.relkind = 'r' group by 1 order by 2 desc limit 50`;
 export interface DatabaseFacts {
   version: string;
   name: string;
-  now: Date;
   connections: number;
   maxConnections: number;
 }
