@@ -24,7 +24,8 @@ async function isForgiving({ ask }: Storm): Promise<boolean> {
 
 function victim({ places, random }: Storm): Place | undefined {
   const busy = places.filter(
-    ({ worker: { child } }) => child.isRunning && child.said.some((said) => said.what === "started"),
+    ({ worker: { child }, isSpared }) =>
+      !isSpared && child.isRunning && child.said.some((said) => said.what === "started"),
   );
   return busy.length === 0 ? undefined : random.pick(busy);
 }
@@ -98,7 +99,7 @@ export const network: Fault = async (storm) => {
   const { random } = storm;
   if (!(await isForgiving(storm))) return;
   const name = random.pick(Object.keys(NETWORK));
-  const place = random.chance(0.25) ? undefined : random.pick(storm.places);
+  const place = random.chance(0.25) ? undefined : random.pick(storm.places.filter((each) => !each.isSpared));
   storm.history.fault(`network: ${name}`, place?.name ?? "producers");
   await NETWORK[name]!(place?.proxy ?? storm.proxy, storm);
 };

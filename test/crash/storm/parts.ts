@@ -16,6 +16,8 @@ import {
 } from "./faults.ts";
 import { failOver, routeToBoth } from "./failover.ts";
 import { findPgbouncer, routeToPgbouncer } from "./pgbouncer.ts";
+import { feedPoison } from "./poison.ts";
+import { whatGrew } from "./soak.ts";
 import type { Storm, StormOptions } from "./storm.ts";
 
 export interface Part {
@@ -27,6 +29,10 @@ export interface Part {
   first?(storm: Storm): Promise<void> | void;
   /** The share of operations that must be answered while faults go on. */
   okShare?: number;
+  /** Before everything is stopped: what is wrong that the judge does not see. */
+  after?(storm: Storm): Promise<string[]>;
+  /** Only when it is asked for by name. */
+  isExtra?: boolean;
   /** Why it cannot be run here. */
   skip?: () => string | undefined;
 }
@@ -35,11 +41,11 @@ const deaths: Nemesis = { rest: [150, 600], faults: [kill] };
 
 export const PARTS: Record<string, Part> = {
   kills: {
-    seconds: 100,
+    seconds: 60,
     nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }],
   },
   network: {
-    seconds: 100,
+    seconds: 60,
     nemeses: [
       { rest: [50, 300], faults: [network] },
       { rest: [50, 400], faults: [network] },
@@ -48,7 +54,7 @@ export const PARTS: Record<string, Part> = {
     okShare: 0.3,
   },
   postgres: {
-    seconds: 100,
+    seconds: 60,
     options: { settings: { max_connections: 80 } },
     nemeses: [
       {
@@ -75,14 +81,14 @@ export const PARTS: Record<string, Part> = {
     first: loseNotifications,
   },
   pooler: {
-    seconds: 40,
+    seconds: 25,
     options: { route: routeToPgbouncer, poll: "500ms" },
     nemeses: [{ rest: [300, 1_200], faults: [kill, kill, term, terminateBackends] }],
     skip: () =>
       findPgbouncer() === undefined ? "pgbouncer is not installed (Debian: apt-get install pgbouncer)" : undefined,
   },
   failover: {
-    seconds: 60,
+    seconds: 40,
     options: { route: routeToBoth, callTimeout: "3s" },
     nemeses: [
       { rest: [3_000, 5_000], faults: [failOver] },
@@ -90,7 +96,28 @@ export const PARTS: Record<string, Part> = {
     ],
     okShare: 0.3,
   },
+  poison: {
+    seconds: 45,
+    options: { heapMb: 96, grace: "1s" },
+    nemeses: [{ rest: [1_000, 2_000], faults: [feedPoison] }],
+  },
+  soak: {
+    seconds: 600,
+    options: { report: true, settings: { max_connections: 80, max_wal_size: "256MB" } },
+    nemeses: [
+      { rest: [1_500, 4_000], faults: [kill, freeze, term] },
+      { rest: [1_000, 4_000], faults: [network] },
+      {
+        rest: [20_000, 40_000],
+        faults: [stopPostgres, killPostmaster, killBackend, terminateBackends, exhaustConnections],
+      },
+    ],
+    first: (storm) => loseReplies(storm, 0.002),
+    after: whatGrew,
+    okShare: 0.3,
+  },
   everything: {
+    isExtra: true,
     seconds: 60,
     options: { settings: { max_connections: 80 } },
     nemeses: [

@@ -34,8 +34,10 @@ export interface StormOptions {
   settings?: Record<string, string | number>;
   /** Where workers and producers connect instead of through proxies: several hosts, or a pooler. */
   route?: (server: Server) => Promise<Route>;
-  /** The workers say how large they are. */
+  /** The workers say how large they are, and the first of them is never hit itself, so that it can grow old. */
   report?: boolean;
+  /** The most memory that a worker's heap may take. */
+  heapMb?: number;
   /** No jobs that need order or time of their own. */
   batches?: boolean;
 }
@@ -51,6 +53,8 @@ export interface Route {
 
 export interface Place {
   readonly name: string;
+  /** No fault is aimed at it. */
+  readonly isSpared: boolean;
   readonly worker: Supervised;
   readonly proxy: TcpProxy;
 }
@@ -120,6 +124,8 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
     callTimeout: "2s",
   });
   const places: Place[] = [];
+  // What a child is started with, now and in its later lives.
+  if (options.heapMb !== undefined) process.env["NODE_OPTIONS"] = `--max-old-space-size=${options.heapMb}`;
   for (let index = 0; index < (options.workers ?? 4); index += 1) {
     const name = `w${index}`;
     const own = await startTcpProxy(server.url());
@@ -136,7 +142,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
       ...(options.timeout ? { timeout: options.timeout } : {}),
       ...(options.report ? { report: true } : {}),
     });
-    places.push({ name, worker, proxy: own });
+    places.push({ name, worker, proxy: own, isSpared: options.report === true && index === 0 });
   }
   const heals = new Set<() => void | Promise<void>>();
   const producers = makeProducers({
@@ -164,6 +170,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
     async close() {
       await producers.stop();
       await killChildren();
+      delete process.env["NODE_OPTIONS"];
       await hf.close();
       await sql?.end().catch(() => {});
       await Promise.all([proxy, ...places.map((place) => place.proxy)].map((each) => each.close()));

@@ -245,7 +245,12 @@ async function run(
     slow: isOn() ? 0.03 : 0,
     late: isOn() ? 0.5 : 0,
   };
-  const sorts = [isOn() ? "kill" : "freeze", isOn() ? "freeze" : "cut off", isOn() ? "stop" : "kill"] as const;
+  const sorts = [
+    isOn() ? "kill" : "freeze",
+    isOn() ? "freeze" : "cut off",
+    isOn() ? "stop" : "kill",
+    ...(random.chance(0.2) ? (["clock"] as const) : []),
+  ] as const;
 
   async function goWrong(): Promise<void> {
     const at = random.whole(0, fleet.length - 1);
@@ -258,6 +263,8 @@ async function run(
     const sort = random.pick(sorts);
     world.fault(sort);
     history.fault(sort, process.name);
+    // The database's clock jumps, back or ahead: leases end early or late, and what is due is due at another time.
+    if (sort === "clock") world.clockSkewMs += random.whole(-120_000, 300_000);
     if (sort === "freeze") process.frozenUntil = world.time.now + random.whole(200, 4_000);
     if (sort === "cut off") process.cutOffUntil = world.time.now + random.whole(200, 4_000);
     if (sort === "kill") {
