@@ -96,6 +96,13 @@ const FIGURES = [
     file: "test/model/interleavings.faults.ts",
   },
   { name: "runs of the model", of: (r) => r.modelRuns ?? 0, least: 2_000, file: "test/model/model.faults.ts" },
+  {
+    name: "mutants of the product killed by the suite",
+    of: (r) => r.killed?.length ?? 0,
+    least: 12,
+    script: "test/mutants.mjs",
+  },
+  { name: "… still alive", of: (r) => r.alive?.length ?? 0, least: 0 },
   { name: "facts looked at by the judge", of: (r) => sum(Object.values(r.looked ?? {}), (n) => n), least: 0 },
   { name: "**violations**", of: (r) => r.violations?.length ?? 0, least: 0 },
 ];
@@ -117,8 +124,14 @@ function addUp() {
   process.stdout.write(`${table}\n`);
   if (!existsSync(PAGE)) return results;
   const between = (page, mark, text) =>
-    page.replace(new RegExp(`(<!-- ${mark} -->\n)[^]*?(\n<!-- /${mark} -->)`), (_, a, b) => a + text + b);
-  writeFileSync(PAGE, between(between(readFileSync(PAGE, "utf8"), "figures", table), "runs", runs));
+    page.replace(new RegExp(`(<!-- ${mark} -->\n)[^]*?\n?(<!-- /${mark} -->)`), (_, a, b) => `${a}${text}\n${b}`);
+  const { killed = [] } = results.find(({ part }) => part === "mutants") ?? {};
+  const mutants = killed
+    .map(({ name, by }) => `| ${name} | \`${by.file}\`: ${by.test.replaceAll("|", "\\|")} |`)
+    .join("\n");
+  let page = between(readFileSync(PAGE, "utf8"), "figures", table);
+  page = between(page, "mutants", `| what is broken | the test that notices |\n|---|---|\n${mutants}`);
+  writeFileSync(PAGE, between(page, "runs", runs));
   return results;
 }
 
@@ -130,6 +143,10 @@ const unmet = () => {
 function more(figure) {
   const env = { FAULT_OUT: RESULTS, FAULT_LONG: "1" };
   if (figure.file) return faults(figure.file, env);
+  if (figure.script) {
+    const run = { cwd: root, stdio: "inherit", env: { ...process.env, ...env } };
+    return spawnSync(process.execPath, [figure.script], run).status === 0;
+  }
   return storm(figure.part, { ...env, FAULT_SECONDS: String(CHUNK_SECONDS) });
 }
 
@@ -146,11 +163,21 @@ if (options.sum) {
   } else if (options.figures || options.nightly) {
     for (let figure = unmet(); figure && isGood; figure = unmet()) isGood = more(figure);
     while (options.nightly && isGood)
-      for (const figure of FIGURES) isGood &&= !(figure.part ?? figure.file) || more(figure);
+      for (const figure of FIGURES) isGood &&= !(figure.part ?? figure.file ?? figure.script) || more(figure);
     addUp();
   } else {
-    const long = { FAULT_UPLOADS: "500", FAULT_ITEMS: "100000", FAULT_KILLS: "20" };
-    isGood = vitest(["test/inbox/faults.test.ts", "test/crash/batches.test.ts"], long);
+    const long = {
+      FAULT_UPLOADS: "500",
+      FAULT_ITEMS: "100000",
+      FAULT_KILLS: "20",
+      FUZZ_CASES: "2000",
+      HOLDFAST_KILLS: "30",
+    };
+    const files = ["inbox/faults", "crash/batches", "worker/fuzz", "db/embedded-crash"];
+    isGood = vitest(
+      files.map((file) => `test/${file}.test.ts`),
+      long,
+    );
     isGood = vitest(["--config", "test/faults.config.ts"]) && isGood;
   }
   process.exit(isGood ? 0 : 1);

@@ -127,7 +127,6 @@ export function asDb(parts: Pick<Db, "query" | "transaction">, more: Partial<Db>
   return {
     tier: "server",
     query: (text, values, options) => parts.query(text, values, options),
-    copyIn: undefined,
     transaction: (work, options) => parts.transaction(work, options),
     script: () => Promise.reject(new Error("There are no scripts in a simulation.")),
     copyIn: undefined,
