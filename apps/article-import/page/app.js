@@ -142,6 +142,8 @@ async function begin() {
     });
   }
   show();
+  // What was given up because no device came for it is fetched again now that one did.
+  await call("POST", "/returned", {}).catch(() => {});
 }
 
 whenUnauthorized(() => {

@@ -120,7 +120,12 @@ describe.each(["server", "embedded"] as const)("on the %s tier", (tier) => {
     await bench.hf.clock.advance("61m");
     await bench.hf.janitor.run("expire-hand-backs");
     expect(await served(eve, id)).toMatchObject([{ state: "error", error: { code: "expired" } }]);
-    expect((await eve.call("POST", `/imports/${id}/items/1/retry`, {})).body).toEqual({ retried: 1 });
+    // A client is back: it is fetched without being asked for; what failed for another reason is not.
+    const missing = await importOf(eve, [`${scene.site.url}/missing`]);
+    await served(eve, missing);
+    expect((await eve.call("POST", "/returned", {})).body).toEqual({ again: 1 });
+    expect((await eve.call("POST", "/returned", {})).body).toEqual({ again: 0 });
+    expect(await served(eve, missing)).toMatchObject([{ state: "error" }]);
     expect(await served(eve, id)).toMatchObject([{ state: "handed-over" }]);
     expect(await eve.takeAll("laptop")).toHaveLength(1);
     expect(await stateOf(eve, id)).toBe("done");

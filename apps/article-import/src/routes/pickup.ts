@@ -1,10 +1,13 @@
 // The hand-back, as a client sees it: what waits, its content, and the word on what it came to. The first word counts. What
 // has been acked is not kept here any more: neither its text nor its address in the clear beyond the import itself.
 import { type AppRoute, type BatchItem, NotFound, StateConflict } from "holdfast";
+import { KIND } from "../kind-name.ts";
 import { canonicalise } from "../links/canonical.ts";
 import { type Asked, bodyOf, type DeskOf, findImport, makeRoute, noImport, refuse } from "./routes.ts";
 
 const PAGE = 100;
+const MOST_IMPORTS = 50;
+const MOST_AGAIN = 500;
 const WORDS = ["saved", "consent-wall", "duplicate", "error"] as const;
 type Word = (typeof WORDS)[number];
 
@@ -46,6 +49,7 @@ export function makePickupRoutes(deskOf: DeskOf): AppRoute[] {
       },
     }),
     makeRoute(deskOf, { method: "POST", path: "/imports/:id/items/:seq/ack", answer: ack }),
+    makeRoute(deskOf, { method: "POST", path: "/returned", answer: fetchAgain }),
   ];
 }
 
@@ -92,6 +96,20 @@ async function ack(asked: Asked): Promise<unknown> {
     if (refused instanceof StateConflict) return past((await hf.batches.item(batch.id, seq)) ?? item, device);
     throw refused;
   }
+}
+
+/** A client is back: what nobody took in time, and was given up, is fetched once more for it. */
+async function fetchAgain({ hf, owner, request }: Asked): Promise<{ again: number }> {
+  const { batches } = await hf.batches.list({ kind: KIND, owner, withErrors: true, limit: MOST_IMPORTS });
+  let again = 0;
+  for (const { id, state } of batches) {
+    if (state === "cancelled") continue;
+    const { items } = await hf.batches.items(id, { state: "error", limit: MOST_AGAIN });
+    const seqs = items.filter(({ error }) => error?.reason === "expired").map(({ seq }) => seq);
+    if (seqs.length === 0) continue;
+    again += (await hf.batches.retryFailed(id, { seqs, by: request.caller?.name ?? owner })).retried;
+  }
+  return { again };
 }
 
 function past({ state, result }: BatchItem, device: string): unknown {
