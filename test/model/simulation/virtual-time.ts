@@ -28,8 +28,11 @@ const realImmediate = setImmediate;
 /** Lets every promise that can go on do so. */
 export const breathe = (): Promise<void> => new Promise((resolve) => void realImmediate(resolve));
 
+/** One for all: each that is ever used costs every promise of the process a little, for ever. */
+const context = new AsyncLocalStorage<Simulated>();
+
 export class VirtualTime {
-  readonly context = new AsyncLocalStorage<Simulated>();
+  readonly context = context;
   now: number;
   readonly #timers = new Map<number, Timer>();
   #ids = 0;
