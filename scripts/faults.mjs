@@ -1,4 +1,4 @@
-// `npm run test:faults`: what takes longer than `npm test` may. About twenty minutes on two cores.
+// `npm run test:faults`: what takes longer than `npm test` may.
 //
 //   -- --part kills --seconds 300 --seed 7   one part of test/crash/storm/parts.ts, repeated from its seed
 //   -- --figures                             until every figure of docs/proof.md is reached; can be stopped and gone on with
