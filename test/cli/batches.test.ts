@@ -42,37 +42,46 @@ test("items that fail: exit code 4, errors in groups, retry-failed, show, list, 
   const asLines = await holdfast("watch", id, "--ndjson");
   expect([asLines.code, JSON.parse(asLines.stdout)]).toEqual([4, expect.objectContaining({ id, state: "done" })]);
 
-  const shown = await holdfast("show", id);
-  expect(shown.stdout).toMatch(/owner +ada[^]*state +done[^]*items +4 of 4 have ended[^]*counts[^]*error +2/);
-  expect(JSON.parse((await holdfast("show", id, "--json")).stdout)).toMatchObject({ id, counts: { error: 2 } });
-  expect((await holdfast("list", "--with-errors")).stdout).toMatch(
-    new RegExp(`${id} +done +sample.check +ada +4/4 +2 `),
-  );
-  const listed = await holdfast("--owner", "ada", "--ndjson");
-  expect(JSON.parse(listed.stdout)).toMatchObject({ id });
-  expect((await holdfast("list", "--owner", "nobody")).stderr).toContain("There are no such batches.");
-
-  const failed = await holdfast("items", id, "--state", "error");
-  expect(failed.stdout).toMatch(/SEQ[^]*\n2 +error +2 +\{"n":7\} +7 is a multiple of seven\n4 +error/);
-  const page = JSON.parse((await holdfast("items", id, "--limit", "1", "--json")).stdout) as { next: string };
+  // None of these changes anything: all at once.
+  const [shown, asJson, withErrors, owned, none, failed, paged, errors, errorsAsJson, exported, csv, wrong] =
+    await Promise.all(
+      [
+        ["show", id],
+        ["show", id, "--json"],
+        ["list", "--with-errors"],
+        ["--owner", "ada", "--ndjson"],
+        ["list", "--owner", "nobody"],
+        ["items", id, "--state", "error"],
+        ["items", id, "--limit", "1", "--json"],
+        ["errors", id],
+        ["errors", id, "--json"],
+        ["export", id],
+        ["export", id, "--csv", "--state", "fine", "--out", "fine.csv"],
+        ["export", id, "--state", "lost", "--out", "lost.csv"],
+      ].map((args) => holdfast(...args)),
+    );
+  expect(shown!.stdout).toMatch(/owner +ada[^]*state +done[^]*items +4 of 4 have ended[^]*counts[^]*error +2/);
+  expect(JSON.parse(asJson!.stdout)).toMatchObject({ id, counts: { error: 2 } });
+  expect(withErrors!.stdout).toMatch(new RegExp(`${id} +done +sample.check +ada +4/4 +2 `));
+  expect(JSON.parse(owned!.stdout)).toMatchObject({ id });
+  expect(none!.stderr).toContain("There are no such batches.");
+  expect(failed!.stdout).toMatch(/SEQ[^]*\n2 +error +2 +\{"n":7\} +7 is a multiple of seven\n4 +error/);
+  const page = JSON.parse(paged!.stdout) as { next: string };
   const second = await holdfast("items", id, "--limit", "1", "--cursor", page.next, "--ndjson");
   expect(JSON.parse(second.stdout)).toMatchObject({ seq: 2 });
   expect(second.stderr).toContain("There are more: --cursor 2");
-  expect((await holdfast("errors", id)).stdout).toMatch(/COUNT[^]*\n2 +\d+ +\S+ +Error: \d+ is a multiple of seven/);
-  expect(JSON.parse((await holdfast("errors", id, "--json")).stdout)).toMatchObject({ errors: [{ count: 2 }] });
-
-  const exported = (await holdfast("export", id)).stdout.trim().split("\n");
-  expect(exported.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual([
+  expect(errors!.stdout).toMatch(/COUNT[^]*\n2 +\d+ +\S+ +Error: \d+ is a multiple of seven/);
+  expect(JSON.parse(errorsAsJson!.stdout)).toMatchObject({ errors: [{ count: 2 }] });
+  const lines = exported!.stdout.trim().split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual([
     "fine",
     "error",
     "duplicate",
     "error",
   ]);
-  const csv = await holdfast("export", id, "--csv", "--state", "fine", "--out", "fine.csv");
-  expect([csv.code, csv.stdout]).toEqual([0, "fine.csv\n"]);
+  expect([csv!.code, csv!.stdout]).toEqual([0, "fine.csv\n"]);
   expect(await readFile(join(cwd, "fine.csv"), "utf8")).toMatch(/^seq,state,.*\r\n1,fine,1,.*\r\n$/);
-  const wrong = await holdfast("export", id, "--state", "lost", "--out", "lost.csv");
-  expect(wrong.code).toBe(2);
+  expect(wrong!.code).toBe(2);
   expect((await readdir(cwd)).filter((name) => name.startsWith("lost"))).toEqual([]);
 
   const retried = await holdfast("retry-failed", id);
@@ -115,25 +124,29 @@ test("an open batch: add, pause, resume, close, cancel; what cannot be is exit c
   expect((await holdfast("close", other)).stdout).toBe(`${other} is closed, with 500 items.\n`);
 });
 
-test.each<[string[], number, string]>([
-  [["create", "sample.check", "--file", "missing.ndjson"], 2, "cannot be read"],
-  [["create", "sample.check", "--file", "."], 2, "is not a file"],
-  [["create", "sample.check", "--field", "n"], 2, "--field is given without --file"],
-  [["create", "sample.check", "--timeout", "5s"], 2, "without --wait"],
-  [["create", "sample.chek"], 2, "Known batch kinds: sample.check"],
-  [["create", "sample.hello"], 2, "is a kind of job"],
-  [["create", "sample.check", "--total", "x"], 2, "--total"],
-  [["add", nobody], 2, "There are no items"],
-  [["show", nobody], 5, "There is no batch"],
-  [["show", "x"], 2, "The batch id"],
-  [["pause", nobody], 5, "There is no batch"],
-  [["watch", nobody], 5, "There is no batch"],
-  [["export", nobody], 5, "There is no batch"],
-  [["list", "--state", "lost"], 2, "state is"],
-  [["list", "--url", "http://127.0.0.1:1"], 69, "No server answers"],
-])("%j ends with %i", async (args, code, text) => {
-  const output = await holdfast(...args);
-  expect([output.code, output.stderr]).toEqual([code, expect.stringContaining(text)]);
+test("what is wrong, and what is not there: each with its exit code and its words", async () => {
+  const cases: [string[], number, string][] = [
+    [["create", "sample.check", "--file", "missing.ndjson"], 2, "cannot be read"],
+    [["create", "sample.check", "--file", "."], 2, "is not a file"],
+    [["create", "sample.check", "--field", "n"], 2, "--field is given without --file"],
+    [["create", "sample.check", "--timeout", "5s"], 2, "without --wait"],
+    [["create", "sample.chek"], 2, "Known batch kinds: sample.check"],
+    [["create", "sample.hello"], 2, "is a kind of job"],
+    [["create", "sample.check", "--total", "x"], 2, "--total"],
+    [["add", nobody], 2, "There are no items"],
+    [["show", nobody], 5, "There is no batch"],
+    [["show", "x"], 2, "The batch id"],
+    [["pause", nobody], 5, "There is no batch"],
+    [["watch", nobody], 5, "There is no batch"],
+    [["export", nobody], 5, "There is no batch"],
+    [["list", "--state", "lost"], 2, "state is"],
+    [["list", "--url", "http://127.0.0.1:1"], 69, "No server answers"],
+  ];
+  const outputs = await Promise.all(cases.map(([args]) => holdfast(...args)));
+  for (const [index, [args, code, text]] of cases.entries()) {
+    const output = outputs[index]!;
+    expect([args, output.code, output.stderr]).toEqual([args, code, expect.stringContaining(text)]);
+  }
 });
 
 test("on a terminal watch is a bar that is written over, and cancel asks first", async ({ skip }) => {

@@ -17,7 +17,7 @@ afterAll(cleanUp);
 const holdfast = (...args: string[]): Promise<Output> => run(args, { cwd });
 const nobody = "01a1e299-0e62-7000-b7d8-b9cc8b876cb7";
 
-test.each<[string, string[], RegExp]>([
+test.concurrent.each<[string, string[], RegExp]>([
   ["enqueue", ["enqueue", "sample.hello", '{"name":"Ada"}', "--wait", "--json"], /"greeting": "Hello, Ada!"/],
   ["jobs", ["jobs", "list"], /There are no such jobs|^ID +STATUS/],
   ["batches", ["batches", "create", "sample.check", "--wait"], /0 of 0/],

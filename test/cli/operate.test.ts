@@ -85,10 +85,16 @@ test("--ndjson: one object per line, wherever there is --json", async () => {
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as object);
   };
-  expect((await lines("jobs", "list"))[0]).toHaveProperty("status");
-  expect((await lines("workers"))[0]).toHaveProperty("concurrency");
-  expect((await lines("janitor", "preview"))[0]).toHaveProperty("chore");
-  expect(await lines("inbox", "stats")).toEqual([]);
+  const [jobs, workers, previews, inboxes] = await Promise.all([
+    lines("jobs", "list"),
+    lines("workers"),
+    lines("janitor", "preview"),
+    lines("inbox", "stats"),
+  ]);
+  expect(jobs[0]).toHaveProperty("status");
+  expect(workers[0]).toHaveProperty("concurrency");
+  expect(previews[0]).toHaveProperty("chore");
+  expect(inboxes).toEqual([]);
 });
 
 test("errors, dead, actions: what fails in groups, redriven at a rate after a question, put away, listed", async () => {
