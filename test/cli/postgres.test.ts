@@ -76,27 +76,6 @@ describe("migrate", () => {
   });
 });
 
-test("bench measures in a schema of its own, says on what, and leaves nothing behind", async () => {
-  const { code, stdout, stderr } = await run(["bench", "--jobs", "500", "--json"], {
-    cwd: await makeFolder(),
-    env: { DATABASE_URL: database.url },
-  });
-  expect(code, stderr).toBe(0);
-  const { environment, results } = JSON.parse(stdout) as { environment: object; results: { value: number }[] };
-  expect(environment).toMatchObject({
-    node: process.version,
-    database: expect.stringMatching(/^PostgreSQL \d.*, server$/),
-  });
-  expect(results).toHaveLength(5);
-  expect(results.every(({ value }) => value > 0)).toBe(true);
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  const { rows } = await client.query("select nspname from pg_namespace where nspname like 'holdfast_bench%'");
-  await client.end();
-  expect(rows).toEqual([]);
-  expect((await run(["bench", "--jobs", "many"])).code).toBe(2);
-});
-
 test("start and worker share the work; both stop cleanly", async () => {
   const env = {
     DATABASE_URL: database.url,

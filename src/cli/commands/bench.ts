@@ -1,116 +1,127 @@
-// holdfast bench: how fast this machine and this database do jobs that do nothing, in a place of its own that is removed
-// afterwards; with what it was measured on.
-import { randomBytes } from "node:crypto";
+// holdfast bench: what this database does with Holdfast on it, in a schema (or a folder) of its own that is removed again.
+import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { availableParallelism, cpus, platform, release, tmpdir } from "node:os";
+import { cpus, tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
+import { dropTrialSchema, trialSchema } from "../../migrate/drop-schema.ts";
+import { openParts } from "../../open.ts";
+import { readServerFacts } from "../../store/doctor/server-facts.ts";
+import { uuidv7 } from "../../shared/uuid.ts";
+import { version } from "../../shared/version.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printData, table } from "../output.ts";
+import { type Measured, measure } from "../measure.ts";
+import { type DataFlags, note, print, printData, table } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { embeddedFolder, type Settings } from "../settings.ts";
-import { version } from "../../shared/version.ts";
-import { given } from "../../http/given.ts";
-import { readSettings, type ServerOptions, withDataFlags, withDatabaseFlags } from "./options.ts";
+import { watchSignals } from "../signals.ts";
+import { readSettings, type ServerOptions, withDatabaseFlags, withDataFlags } from "./options.ts";
 
-interface BenchFlags extends ServerOptions {
-  json?: boolean;
-  ndjson?: boolean;
-  jobs: string;
-  concurrency: string;
+interface BenchFlags extends ServerOptions, DataFlags {
+  seconds: string;
+  compare?: boolean;
 }
 
 export function addBench(program: Command): void {
   const command = program
     .command("bench")
-    .summary("measure how fast jobs go through this database")
+    .summary("how many jobs a second this database takes")
     .description(
-      "Measures jobs that do nothing, in a schema (or an embedded folder) of its own, which is removed afterwards.\n" +
-        "It loads the database: not while others need it.",
+      "Measures enqueueing, working and waiting on the configured database, in a schema of its own that is removed again.\n" +
+        "It is a load like any other: not for a database that others need now. The embedded database is a new one.",
     );
   withDataFlags(withDatabaseFlags(command))
-    .option("--jobs <number>", "how many in bulk", "20000")
-    .option("--concurrency <number>", "how many run at once", "100")
+    .option("--seconds <number>", "how long each step takes", "3")
+    .option("--compare", "beside the peers instead, on a PostgreSQL of its own: only in a checkout of Holdfast")
     .option("-v, --verbose", "say more about errors")
     .action(runBench);
 }
 
 async function runBench(flags: BenchFlags): Promise<void> {
-  const jobs = toCount("--jobs", flags.jobs, 1_000_000);
-  const concurrency = toCount("--concurrency", flags.concurrency, 10_000);
-  const { config, embedded, data } = flags;
-  const { settings } = await readSettings(given<ServerOptions>({ config, embedded, data }));
-  const { open } = await import("../../open.ts");
-  const { measure } = await import("../measure.ts");
-  const place = await makePlace(settings);
+  if (flags.compare) return await comparePeers();
+  const seconds = Number(flags.seconds);
+  if (!(seconds > 0 && seconds <= 600)) {
+    throw new Problem(`--seconds is ${JSON.stringify(flags.seconds)}.`, "Give a number up to 600.", EXIT.usage);
+  }
+  const { settings } = await readSettings(flags);
+  const signals = watchSignals((signal) => note(`Ended by a second ${signal}: the schema it made is left behind.`));
+  const place = await choosePlace(settings);
   try {
-    const hf = await open({ ...place.options, poolSize: 10 });
+    const parts = await openParts({ database: place.database, schema: place.schema });
     try {
-      const { database } = await hf.system();
+      const facts = await readServerFacts(parts.store);
       const environment = {
+        at: new Date().toISOString(),
         holdfast: version(),
         node: process.version,
-        system: `${platform()} ${release()}`,
-        cpu: `${cpus()[0]?.model.trim() ?? "unknown"}, ${availableParallelism()} cores`,
-        database: `PostgreSQL ${database.version}, ${hf.tier}`,
-        answersInMs: database.answeredInMs,
-        jobs,
-        concurrency,
+        processors: `${cpus().length} x ${cpus()[0]?.model ?? "unknown"}`,
+        memory: `${(totalmem() / 2 ** 30).toFixed(1)} GB`,
+        database: `${parts.db.tier === "embedded" ? "embedded " : ""}PostgreSQL ${facts.version}`,
+        fsync: facts.settings["fsync"],
+        synchronousCommit: facts.settings["synchronous_commit"],
       };
-      const results = await measure({ hf, jobs, concurrency, onStep: (what) => note(`… ${what}`) });
-      if (printData(flags, { environment, results }, results)) return;
-      print(
-        table(
-          ["WHAT", "FIGURE"],
-          results.map(({ name, figure }) => [name, figure]),
-        ),
-      );
-      note(
-        Object.entries(environment)
-          .map(([name, value]) => `${name}: ${value}`)
-          .join("\n"),
-      );
+      const say = (what: string): void => note(`Measuring: ${what} ...`);
+      const measured = await measure(parts.hf, seconds, () => signals.received, say);
+      report(flags, environment, measured);
+      if (measured.wrong > 0) process.exitCode = EXIT.failed;
+      if (signals.received) process.exitCode = EXIT.interrupted;
     } finally {
-      await hf.close();
+      if (parts.db.tier === "server") await dropTrialSchema(parts.db, place.schema);
+      await parts.hf.close();
     }
   } finally {
     await place.remove();
   }
 }
 
-interface Place {
-  options: { database: string; schema?: string };
-  remove(): Promise<void>;
-}
-
-async function makePlace(settings: Settings): Promise<Place> {
-  const database = settings.database.value;
-  if (database === undefined || database === "memory:" || embeddedFolder(settings) !== undefined) {
-    const folder = await mkdtemp(join(tmpdir(), "holdfast-bench-"));
-    return {
-      options: { database: `embedded:${folder}` },
-      remove: () => rm(folder, { recursive: true, force: true }),
-    };
+/** Never where somebody's jobs are. */
+async function choosePlace(settings: Settings): Promise<{ database: string; schema: string; remove(): Promise<void> }> {
+  const schema = trialSchema(uuidv7().slice(-12));
+  const { value } = settings.database;
+  if (value !== undefined && (value === "memory:" || embeddedFolder(settings) === undefined)) {
+    return { database: value, schema, remove: async () => {} };
   }
-  const schema = `holdfast_bench_${randomBytes(4).toString("hex")}`;
+  const folder = await mkdtemp(join(tmpdir(), "holdfast-trial-"));
   return {
-    options: { database, schema },
-    async remove() {
-      const [{ openPostgres }, { dropSchema }] = await Promise.all([
-        import("../../db/postgres.ts"),
-        import("../../migrate/drop-schema.ts"),
-      ]);
-      const db = await openPostgres({ url: database });
-      try {
-        await dropSchema(db, schema);
-      } finally {
-        await db.close();
-      }
-    },
+    database: `embedded:${join(folder, "data")}`,
+    schema,
+    remove: () => rm(folder, { recursive: true, force: true }),
   };
 }
 
-function toCount(name: string, value: string, most: number): number {
-  if (/^\d{1,7}$/.test(value) && Number(value) >= 1 && Number(value) <= most) return Number(value);
-  throw new Problem(`${name} is ${JSON.stringify(value)}.`, `Give a whole number from 1 to ${most}.`, EXIT.usage);
+function report(flags: BenchFlags, environment: Record<string, string | undefined>, measured: Measured): void {
+  const { figures, jobs, wrong } = measured;
+  if (printData(flags, { environment, ...measured }, figures)) return;
+  const { at, holdfast, node, processors, memory, database, fsync, synchronousCommit } = environment;
+  print(`${at}  ${processors}, ${memory}`);
+  print(`Holdfast ${holdfast}, Node ${node}, ${database}, fsync ${fsync}, synchronous_commit ${synchronousCommit}\n`);
+  const shown = (value: number, unit: string): string =>
+    unit === "ms" ? value.toFixed(2) : Math.round(value).toLocaleString("en-US");
+  print(
+    table(
+      ["STEP", "FIGURE"],
+      figures.map(({ what, value, unit }) => [what, `${shown(value, unit)} ${unit}`]),
+    ),
+  );
+  const verdict = wrong === 0 ? "each ran once" : `${wrong} ran not at all or more than once`;
+  print(`\n${jobs.toLocaleString("en-US")} jobs, ${verdict}.`);
+}
+
+/** The comparison has dependencies of its own and is not part of the package. */
+async function comparePeers(): Promise<void> {
+  const script = fileURLToPath(new URL("../../../bench/full.mjs", import.meta.url));
+  if (!existsSync(script)) {
+    throw new Problem(
+      "The comparison with the peers is not part of the package.",
+      "Clone Holdfast's repository and run `npm run bench` there; or leave out --compare to measure this database.",
+      EXIT.usage,
+    );
+  }
+  const child = spawn(process.execPath, [script], { stdio: "inherit" });
+  process.exitCode = await new Promise<number>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", (code) => resolve(code ?? EXIT.failed));
+  });
 }
