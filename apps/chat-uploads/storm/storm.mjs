@@ -41,7 +41,7 @@ export async function storm({ database, files = 1_000, kills = 40, serverKills =
     "stderr",
   );
   const url = `http://127.0.0.1:${port}`;
-  const tally = { kills: 0, serverKills: 0, tooEarly: 0 };
+  const tally = { kills: 0, atWork: 0, serverKills: 0, tooEarly: 0 };
   let workspace;
   try {
     await server.says('"message":"Ready"');
@@ -55,7 +55,10 @@ export async function storm({ database, files = 1_000, kills = 40, serverKills =
     let isOver = false;
     const killing = (async () => {
       while (tally.kills < kills && !isOver) {
-        await sleep(150 + Math.random() * 900);
+        // In the middle of its work: when it has shown something in this life, or is about to.
+        await workspace.spoke(10_000);
+        await sleep(Math.random() * 300);
+        if (workspace.lines > 0) tally.atWork += 1;
         workspace.kill();
         tally.kills += 1;
         if (tally.serverKills < serverKills && tally.kills % Math.ceil(kills / (serverKills + 1)) === 0) {
@@ -66,7 +69,11 @@ export async function storm({ database, files = 1_000, kills = 40, serverKills =
     })();
     const watching = watchJournal(into, () => isOver, tally);
     say(`${files} files, ${kills} kills of the workspace, ${serverKills} of the server`);
-    const sent = await sendAll({ url, id, files, lasts: () => tally.kills < kills });
+    // Spread over the kills, so that every life of the workspace has something to receive.
+    const paced = async (share) => {
+      while (share * kills > tally.kills + 1) await sleep(20);
+    };
+    const sent = await sendAll({ url, id, files, paced });
     await received({ url, id, into, last: sent.last });
     isOver = true;
     await killing;
@@ -82,7 +89,7 @@ export async function storm({ database, files = 1_000, kills = 40, serverKills =
 }
 
 /** One to four files and a message that mentions them, from several people at once. */
-async function sendAll({ url, id, files, lasts }) {
+async function sendAll({ url, id, files, paced }) {
   const hashes = new Map();
   const messages = [];
   let left = files;
@@ -104,7 +111,7 @@ async function sendAll({ url, id, files, lasts }) {
       await insist(() =>
         post(url, `/workspaces/${id}/chat/messages`, JSON.stringify({ id: messageId, text, files: uris })),
       );
-      if (lasts()) await sleep(Math.random() * 60);
+      await paced((files - left) / files);
     }
   };
   await Promise.all(Array.from({ length: 4 }, person));
@@ -221,12 +228,15 @@ function supervise(args, cwd, more, stream) {
   let isOver = false;
   let child;
   let errors = "";
+  let lines = 0;
   const hearers = new Set();
   const env = { PATH: process.env.PATH, ...more };
   const over = (async () => {
     while (!isOver) {
+      lines = 0;
       child = spawn(process.execPath, [main, ...args], { cwd, env, stdio: ["ignore", "pipe", "pipe"] });
       createInterface({ input: child[stream] }).on("line", (line) => {
+        lines += 1;
         for (const hear of hearers) hear(line);
       });
       child[stream === "stdout" ? "stderr" : "stdout"].resume();
@@ -236,6 +246,15 @@ function supervise(args, cwd, more, stream) {
     }
   })();
   return {
+    /** That it said in this life. */
+    get lines() {
+      return lines;
+    },
+    async spoke(ms) {
+      const end = Date.now() + ms;
+      await sleep(50);
+      while (lines === 0 && Date.now() < end) await sleep(10);
+    },
     async says(text) {
       let timer;
       await new Promise((resolve, reject) => {

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test, beforeAll } from "vitest";
 import { TIERS, useHoldfast } from "../../../test/support/open-test.ts";
 import type { Announcement } from "../src/index.ts";
+import { addNotices } from "../src/notices.ts";
 import { idIn, openScene, type Scene, sha256, someBytes } from "./scene.ts";
 
 const NOBODY = "00000000-0000-4000-8000-000000000000";
@@ -264,5 +265,37 @@ describe.each(TIERS)("%s", (tier) => {
     const { json: chat } = await scene.call("GET", `/workspaces/${id}/chat`);
     expect(chat.messages).toEqual([]);
     expect((await scene.call("GET", `/workspaces/${id}/inbox`)).json.notices).toEqual([]);
+  });
+});
+
+describe("two at once, on two connections", () => {
+  const bench = useHoldfast("server");
+
+  test("a notice whose commit is late is not overtaken: whoever remembers the last number misses nothing", async () => {
+    const scene = await openScene(bench.hf);
+    const { id, token } = await scene.register();
+    let commit: () => void = () => {};
+    const held = new Promise<void>((resolve) => (commit = resolve));
+    let isAdded: () => void = () => {};
+    const added = new Promise<void>((resolve) => (isAdded = resolve));
+    const late = bench.hf.sql.transaction(async (tx) => {
+      await addNotices(tx, id, [{ method: "chat_message", body: { message_id: id, text: "late", files: [] } }]);
+      isAdded();
+      await held;
+    });
+    await added;
+    const uploading = scene.upload(id, [{ name: "a", content: "a" }]);
+    const waits = async (): Promise<number> =>
+      (await bench.hf.sql.query("select 1 from pg_locks where not granted")).rows.length;
+    await expect.poll(waits).toBeGreaterThan(0);
+    expect((await scene.call("GET", `/workspaces/${id}/inbox`, { token })).json.notices).toEqual([]);
+    commit();
+    await late;
+    expect((await uploading).status).toBe(200);
+    const { json } = await scene.call("GET", `/workspaces/${id}/inbox`, { token });
+    expect(json.notices).toMatchObject([
+      { seq: 1, method: "chat_message" },
+      { seq: 2, method: "chat_upload_receive" },
+    ]);
   });
 });
