@@ -151,6 +151,14 @@ describe("the page", () => {
     await expect.poll(() => site.asked.get("/missing")).toBe(before! + 2);
     await first.waitForSelector('#import-state:has-text("done")');
 
+    await second.goto(`${url}#/new`);
+    await second.fill("#links", [...site.links(), "nonsense ftp://files.example/x"].join("\n"));
+    await second.waitForSelector("text=17 schon gespeichert");
+    await assertAccessible(second, "new, phone, dark");
+    await assertFits(second, "new, phone");
+    await second.goto(`${url}#/articles`);
+    await second.waitForSelector("h1");
+    await assertFits(second, "articles, phone");
     await second.goto(`${url}#/list/errors`);
     await second.waitForSelector('.cards a:has-text("Monday")');
     await assertAccessible(second, "list, phone, dark");
