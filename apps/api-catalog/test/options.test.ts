@@ -1,0 +1,79 @@
+// What can be chosen, and what is refused; the routes that refuse; a catalog without an embedder.
+import { beforeAll, describe, expect, test } from "vitest";
+import { useHoldfast } from "../../../test/support/open-test.ts";
+import { apiCatalog } from "../src/index.ts";
+import { readOptions } from "../src/options.ts";
+import { CATALOG, makeDocument, openScene, type Scene } from "./scene.ts";
+
+test("the defaults, also for whoever sets only the time of a call", () => {
+  expect(readOptions({}, {})).toMatchObject({
+    batchSize: 32,
+    leaseDuration: "10m",
+    embedTimeout: "5m",
+    workers: 1,
+    attempts: 5,
+  });
+  expect(readOptions({ embedTimeout: "1m" }, {}).leaseDuration).toBe("10m");
+});
+
+test.each([
+  [{ batchSize: 0 }, /batchSize is 0/],
+  [{ workers: -1 }, /workers is -1/],
+  [{ leaseDuration: "-1s" as "1s" }, /leaseDuration/],
+  [{ bachSize: 3 }, /no option bachSize/],
+])("%j is refused", (given, message) => {
+  expect(() => apiCatalog(given as object, {})).toThrow(message);
+});
+
+describe("without an embedder", () => {
+  const bench = useHoldfast("embedded");
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene(bench.hf, { embedder: { provider: "off" }, works: false });
+  });
+
+  test("nothing is embedded, nothing pretends to be, and words are found", async () => {
+    expect(scene.kinds).toEqual([]);
+    await scene.call("PUT", `/${CATALOG}/specs/things`, makeDocument(3));
+    expect(await scene.reaches("things", "not-indexed")).toMatchObject({ badge: "not indexed", embedded: 0 });
+    const { body } = await scene.call("GET", `/${CATALOG}/search?q=thing`);
+    expect(body).toMatchObject({ trouble: "No embedder is set.", isComplete: false });
+    expect(body.hits).toHaveLength(3);
+    expect(await bench.hf.sql.query("select 1 from :schema.catalog_vectors")).toMatchObject({ rows: [] });
+    expect((await scene.call("POST", `/${CATALOG}/specs/things/reembed`)).status).toBe(409);
+    expect((await scene.call("GET", `/${CATALOG}/embedding-health`)).body.verdict).toBe("off");
+  });
+
+  test("what is refused says why", async () => {
+    const codes = await Promise.all(
+      (
+        [
+          ["POST", "", { id: "No Good" }],
+          ["POST", "", { id: CATALOG }],
+          ["GET", "/unknown", undefined],
+          ["DELETE", `/${CATALOG}/specs/unknown`, undefined],
+          ["PUT", `/${CATALOG}/specs/x`, "no document"],
+          ["GET", `/${CATALOG}/search?q=`, undefined],
+          ["GET", `/${CATALOG}/search?q=x&by=magic`, undefined],
+          ["GET", `/${CATALOG}/embedding-jobs?status=odd`, undefined],
+          ["GET", `/${CATALOG}/embedding-jobs?limit=-1`, undefined],
+        ] as const
+      ).map(async ([method, path, body]) => {
+        const answer = await scene.call(method, path, body);
+        expect(answer.body.error.hint).not.toBe("");
+        return [answer.status, answer.body.error.code];
+      }),
+    );
+    expect(codes).toEqual([
+      [422, "CATALOG_ID_INVALID"],
+      [409, "CATALOG_EXISTS"],
+      [404, "CATALOG_UNKNOWN"],
+      [404, "CATALOG_SPEC_UNKNOWN"],
+      [422, "CATALOG_DOCUMENT_UNREADABLE"],
+      [422, "CATALOG_QUERY_EMPTY"],
+      [422, "CATALOG_BY_INVALID"],
+      [422, "CATALOG_STATUS_INVALID"],
+      [422, "CATALOG_LIMIT_INVALID"],
+    ]);
+  });
+});

@@ -1,0 +1,112 @@
+// The page in a real browser, with an embedder that can be made to fail.
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { launchChromium } from "../../../test/dashboard/chromium.mjs";
+import { assertAccessible, assertFits } from "../../../test/dashboard/scene.ts";
+import { useHoldfast } from "../../../test/support/open-test.ts";
+import { startEmbedder } from "../storm/embedder.mjs";
+import { ADMIN, makeDocument, openScene, type Scene } from "./scene.ts";
+
+describe("the page", () => {
+  const bench = useHoldfast("server");
+  const faults: string[] = [];
+  let browser: Browser;
+  let embedder: Awaited<ReturnType<typeof startEmbedder>>;
+  let scene: Scene;
+
+  beforeAll(async () => {
+    embedder = await startEmbedder();
+    scene = await openScene(bench.hf, {
+      embedder: { provider: "ollama", url: embedder.url, model: "tiny" },
+      batchSize: 8,
+      attempts: 3,
+      ladder: ["1500ms"],
+      works: false,
+    });
+    browser = await launchChromium();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await scene.stopWork();
+    await embedder.close();
+  });
+
+  async function open(width: number, colorScheme: "light" | "dark"): Promise<Page> {
+    const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    page.on("pageerror", (error) => faults.push(error.message));
+    page.on("console", (message) => {
+      if (/Content Security Policy|Refused to/.test(message.text())) faults.push(message.text());
+    });
+    page.on("dialog", (dialog) => void (dialog.type() === "prompt" ? dialog.accept("books") : dialog.accept()));
+    await page.goto(`${scene.url}/apps/api-catalog/`);
+    await page.fill("#token", ADMIN);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("h1");
+    return page;
+  }
+
+  test("every badge, the banner, progress, search, re-embed, rename and delete; on a desktop and a phone", async () => {
+    const page = await open(1280, "light");
+    const badge = (spec: string, text: string) =>
+      page.waitForSelector(`[data-spec="${spec}"] .badge:text-is("${text}")`);
+    const send = (name: string, document: object) =>
+      page.setInputFiles("#files", {
+        name: `${name}.json`,
+        mimeType: "application/json",
+        buffer: Buffer.from(JSON.stringify(document)),
+      });
+
+    await page.click("text=Add the sample");
+    await badge("bookshop", "queued");
+    await page.waitForSelector('#banner:text-is("0/1 specs indexed (0 running, 1 queued, 0 failed)")');
+    await page.fill("#question", "money back");
+    await page.click("#search button");
+    await page.waitForSelector("text=Indexing is still going on");
+    await page.waitForSelector('#found li:has-text("/invoices/{invoice}/refund")');
+    await scene.work();
+    await badge("bookshop", "7/7 indexed");
+    await page.waitForSelector('#banner:text-is("All 1 specs indexed")');
+
+    embedder.state.behave = () => ({ slow: 1_200 });
+    await send("things", makeDocument(24));
+    await badge("things", "indexing 8/24");
+    expect(await page.getAttribute('[data-spec="things"] progress', "value")).toBe("8");
+    embedder.state.behave = () => "ok";
+    await badge("things", "24/24 indexed");
+
+    embedder.state.behave = () => "fail";
+    await send(
+      "bad",
+      makeDocument(2, (n) => `bad ${n}`),
+    );
+    await badge("bad", "retrying (1 try)");
+    await page.waitForSelector('[data-spec="bad"] .why:has-text("answered 500: out of memory")');
+    await badge("bad", "retrying (2 tries)");
+    await badge("bad", "failed");
+    await page.waitForSelector('#banner:text-is("2/3 specs indexed (0 running, 0 queued, 1 failed)")');
+    await send("none", makeDocument(0));
+    await badge("none", "empty");
+    const phone = await open(320, "dark");
+    await phone.waitForSelector('[data-spec="bad"]');
+    for (const [each, where] of [
+      [page, "desktop, light"],
+      [phone, "phone, dark"],
+    ] as const) {
+      await assertAccessible(each, where);
+      await assertFits(each, where);
+    }
+    embedder.state.behave = () => "ok";
+    await page.click('[data-spec="bad"] >> text=Retry');
+    await badge("bad", "2/2 indexed");
+
+    await page.click('[data-spec="bookshop"] >> text=Rename');
+    await badge("books", "7/7 indexed");
+    await page.click('[data-spec="bad"] >> text=Delete');
+    await phone.waitForSelector('[data-spec="bad"]', { state: "detached" });
+    await send("broken", { nothing: true });
+    await page.waitForSelector('#trouble:has-text("neither")');
+    expect(faults).toEqual([]);
+  }, 60_000);
+});

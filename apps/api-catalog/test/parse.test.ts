@@ -1,0 +1,93 @@
+// Documents of every format become operations; what is none is refused with the reason, and hurts nobody.
+import { describe, expect, test } from "vitest";
+import { parseDocument } from "../src/parse/parse-document.ts";
+
+const OPENAPI_30 = {
+  openapi: "3.0.3",
+  info: { title: "Pets", version: "1.2" },
+  paths: {
+    "/pets/{petId}": {
+      parameters: [{ $ref: "#/components/parameters/Id" }],
+      get: {
+        operationId: "showPetById",
+        summary: "Info for a pet",
+        tags: ["pets"],
+        responses: { 200: { description: "ok" } },
+      },
+      delete: { description: "Removes it for ever.", responses: { 204: { description: "gone" } } },
+    },
+  },
+  components: {
+    parameters: {
+      Id: { name: "petId", in: "path", required: true, description: "Which pet", schema: { type: "string" } },
+    },
+  },
+};
+const OPENAPI_31 = `
+openapi: 3.1.0
+info: { title: Boats, version: "2" }
+paths:
+  /boats:
+    $ref: "#/components/pathItems/Boats"
+components:
+  pathItems:
+    Boats:
+      get: { summary: All boats }
+      post: { summary: Adds a boat }
+`;
+const SWAGGER = `{"swagger":"2.0","info":{"title":"Old","version":"0"},"paths":{"/old":{"get":{"summary":"The old one","responses":{"200":{"description":"ok"}}}}}}`;
+
+describe("a document", () => {
+  test("OpenAPI 3.0 in JSON: operations with their texts, references and names taken apart", async () => {
+    const parsed = await parseDocument(JSON.stringify(OPENAPI_30));
+    expect(parsed).toMatchObject({ format: "OpenAPI 3.0", title: "Pets", version: "1.2", problems: [] });
+    expect(parsed.operations.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /pets/{petId}",
+      "DELETE /pets/{petId}",
+    ]);
+    expect(parsed.operations[0]!.content).toBe(
+      "GET /pets/{petId}\nshow Pet By Id pets pet Id\nInfo for a pet\npets\nParameters\npet Id: Which pet",
+    );
+    expect(parsed.operations[1]!.content).toContain("Removes it for ever.");
+  });
+
+  test("OpenAPI 3.1 in YAML, with a path behind a reference; Swagger 2", async () => {
+    const boats = await parseDocument(OPENAPI_31);
+    expect(boats.format).toBe("OpenAPI 3.1");
+    expect(boats.operations.map(({ summary }) => summary)).toEqual(["All boats", "Adds a boat"]);
+    const old = await parseDocument(SWAGGER);
+    expect(old).toMatchObject({ format: "Swagger 2.0", problems: [] });
+    expect(old.operations).toHaveLength(1);
+  });
+
+  test("what its schema says against it is listed, and it is taken all the same", async () => {
+    const parsed = await parseDocument(`{"openapi":"3.0.0","paths":{"/x":{"get":{"summary":"No responses"}}}}`);
+    expect(parsed.operations).toHaveLength(1);
+    expect(parsed.problems.length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["", /empty/],
+    ["{", /not JSON/],
+    ["just words", /not an object/],
+    ["a: b: c: d", /neither JSON nor YAML/],
+    ["{}", /neither "openapi" nor "swagger"/],
+    [`{"openapi":"4.0.0"}`, /version "4\.0\.0"/],
+  ])("%j is refused", async (text, reason) => {
+    await expect(parseDocument(text)).rejects.toThrow(reason);
+    await expect(parseDocument(text)).rejects.toMatchObject({ status: 422, code: "CATALOG_DOCUMENT_UNREADABLE" });
+  });
+
+  test("a bomb of aliases, references in a circle and to elsewhere, and a time that is over: refused or passed over", async () => {
+    const levels = Array.from(
+      { length: 12 },
+      (_, n) => `l${n + 1}: &l${n + 1} [${Array(10).fill(`*l${n}`).join(",")}]`,
+    );
+    await expect(parseDocument(`openapi: 3.0.0\nl0: &l0 x\n${levels.join("\n")}`)).rejects.toThrow(/alias/i);
+    const circle = await parseDocument(
+      `{"openapi":"3.0.0","info":{"title":"c","version":"1"},"paths":{"/a":{"$ref":"#/paths/~1b"},"/b":{"$ref":"#/paths/~1a"},"/c":{"$ref":"http://127.0.0.1:1/x"}}}`,
+    );
+    expect(circle.operations).toEqual([]);
+    await expect(parseDocument(SWAGGER, { timeoutMs: 1 })).rejects.toMatchObject({ code: "CATALOG_DOCUMENT_TOO_MUCH" });
+  });
+});
