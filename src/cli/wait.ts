@@ -8,9 +8,19 @@ import { keepLooking } from "./keep-looking.ts";
 import { printable } from "./printable.ts";
 import { Problem } from "./problem.ts";
 
-export async function waitForJob(api: Api, id: string, timeoutMs = Infinity): Promise<JobView> {
+/** `onLook` is told of the job each time it was looked at. */
+export async function waitForJob(
+  api: Api,
+  id: string,
+  timeoutMs = Infinity,
+  onLook: (job: JobView) => void = () => {},
+): Promise<JobView> {
   return await keepLooking({
-    look: () => api.read(id),
+    async look() {
+      const job = await api.read(id);
+      onLook(job);
+      return job;
+    },
     isOver: ({ state }) => isFinal(state),
     timeoutMs,
     tooLate: (last) =>
@@ -21,6 +31,15 @@ export async function waitForJob(api: Api, id: string, timeoutMs = Infinity): Pr
       ),
     mostPauseMs: 1_000,
   });
+}
+
+/** Where it stands, on one line. */
+export function describeStand({ status, attempt, maxAttempts, progress, lastError }: JobView): string {
+  const tries = attempt > 1 ? `, try ${attempt} of ${maxAttempts}` : "";
+  const done = progress ? `, ${progress.done}${progress.total === null ? "" : ` of ${progress.total}`}` : "";
+  const note = progress?.note ? ` ${progress.note}` : "";
+  const why = status === "retrying" && lastError ? `: ${lastError.name}: ${lastError.message}` : "";
+  return printable(`${status}${tries}${done}${note}${why}`);
 }
 
 const SHOWN_RESULT = 2_000;

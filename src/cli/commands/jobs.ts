@@ -2,9 +2,13 @@
 import type { Command } from "commander";
 import { actOnEach } from "../act-on-each.ts";
 import type { Api } from "../api.ts";
-import { jobTable, note, noteNext, print, printData } from "../output.ts";
+import { durationMs } from "../../shared/duration.ts";
+import { isFinal } from "../../job/states.ts";
+import { EXIT } from "../exit-codes.ts";
+import { isForPrograms, jobTable, note, noteNext, print, printData } from "../output.ts";
 import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 import { showJob } from "../show-job.ts";
+import { describeEnd, describeStand, waitForJob } from "../wait.ts";
 
 interface ListFlags {
   state?: string;
@@ -29,6 +33,13 @@ export function addJobs(program: Command): void {
   withClientFlags(jobs.command("show").description("shows everything about one job").argument("<id>", "its id")).action(
     runShow,
   );
+  withClientFlags(
+    jobs
+      .command("watch")
+      .description("watches one job until it has ended; exit code 4 if it is dead or was cancelled")
+      .argument("<id>", "its id")
+      .option("--timeout <duration>", "no longer than this; exit code 124"),
+  ).action(runWatch);
   addAction(jobs, "cancel", "ends jobs that are waiting or running", async (api, id) => {
     const { cancelRequested } = await api.cancel(id);
     return cancelRequested ? `${id} is running; its worker was told to stop it.` : `${id} is cancelled.`;
@@ -68,4 +79,19 @@ async function runList(flags: ListFlags & ClientFlags): Promise<void> {
 async function runShow(id: string, flags: ClientFlags): Promise<void> {
   const job = await (await readApi(flags)).read(id);
   if (!printData(flags, job)) print(showJob(job));
+}
+
+/** A line for each change; with --json or --ndjson the job as it is then, on a line. */
+async function runWatch(id: string, flags: ClientFlags & { timeout?: string }): Promise<void> {
+  const timeoutMs = flags.timeout === undefined ? undefined : durationMs("--timeout", flags.timeout);
+  let said = "";
+  const job = await waitForJob(await readApi(flags), id, timeoutMs, (seen) => {
+    const stand = describeStand(seen);
+    if (stand === said) return;
+    said = stand;
+    if (isForPrograms(flags)) print(JSON.stringify(seen));
+    else if (!isFinal(seen.state)) print(stand);
+  });
+  if (!isForPrograms(flags)) print(describeEnd(job));
+  if (job.state !== "done") process.exitCode = EXIT.jobFailed;
 }
