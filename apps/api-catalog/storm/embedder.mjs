@@ -32,8 +32,9 @@ export async function startEmbedder({ behave = () => "ok", dimension = DIMENSION
   const seen = new Map();
   /** @type {{ n: number, count: number, how: string, model: string, key: string | undefined }[]} */
   const calls = [];
-  /** @type {{ behave: Behave, dimension: number, n: number }} */
-  const state = { behave, dimension, n: 0 };
+  // `most`: how many calls there were at the same time.
+  /** @type {{ behave: Behave, dimension: number, n: number, now: number, most: number }} */
+  const state = { behave, dimension, n: 0, now: 0, most: 0 };
   let server;
   let address = port;
 
@@ -61,8 +62,12 @@ export async function startEmbedder({ behave = () => "ok", dimension = DIMENSION
       key: request.headers.authorization,
     });
     note(texts, "sent");
+    state.most = Math.max(state.most, ++state.now);
     let isGone = false;
-    response.once("close", () => (isGone = !response.writableFinished));
+    response.once("close", () => {
+      state.now -= 1;
+      isGone = !response.writableFinished;
+    });
     if (typeof how === "object") await sleep(how.slow);
     if (how === "hang") {
       note(texts, "failed");

@@ -44,6 +44,14 @@ describe("without an embedder", () => {
     expect((await scene.call("GET", `/${CATALOG}/embedding-health`)).body.verdict).toBe("off");
   });
 
+  test("a name may have spaces and any letters, and no slash", async () => {
+    const name = encodeURIComponent("Bücher & mehr");
+    expect((await scene.call("PUT", `/${CATALOG}/specs/${name}`, makeDocument(1))).status).toBe(201);
+    expect(await scene.reaches("Bücher & mehr", "not-indexed")).toMatchObject({ operations: 1 });
+    expect((await scene.call("PATCH", `/${CATALOG}/specs/${name}`, { name: "a/b" })).status).toBe(422);
+    expect((await scene.call("DELETE", `/${CATALOG}/specs/${name}`)).body).toEqual({ deleted: true });
+  });
+
   test("what is refused says why", async () => {
     const codes = await Promise.all(
       (
