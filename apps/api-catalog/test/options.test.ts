@@ -52,6 +52,25 @@ describe("without an embedder", () => {
     expect((await scene.call("DELETE", `/${CATALOG}/specs/${name}`)).body).toEqual({ deleted: true });
   });
 
+  test("zeros, halves of characters, and a character at the place where a text is cut are no trouble", async () => {
+    const long = (length: number): string => `${"x".repeat(length - 1)}😀`;
+    const document = makeDocument(1) as { paths: Record<string, { get: Record<string, unknown> }> };
+    document.paths["/things/0000"]!.get = {
+      operationId: "a\u0000b\ud83d",
+      summary: long(500),
+      description: long(4_000),
+      tags: [long(100)],
+      responses: {},
+    };
+    document.paths[`/${long(999)}`] = { get: { description: "\udc00" } };
+    const stored = await scene.call("PUT", `/${CATALOG}/specs/odd`, document);
+    expect([stored.status, stored.body.operations]).toEqual([201, 2]);
+    expect(
+      (await scene.call("GET", `/${CATALOG}/search?q=${encodeURIComponent("x\u0000 reads ' | & ! \\ :*")}`)).status,
+    ).toBe(200);
+    await scene.call("DELETE", `/${CATALOG}/specs/odd`);
+  });
+
   test("what is refused says why", async () => {
     const codes = await Promise.all(
       (

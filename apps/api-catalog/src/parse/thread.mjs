@@ -42,8 +42,9 @@ function formatOf(document) {
 }
 
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
-const textOf = (value, longest) =>
-  typeof value === "string" ? value.replaceAll("\0", "").trim().slice(0, longest) : "";
+/** Without what a database cannot keep: zeros, and halves of characters, which a cut can make. */
+const storable = (text, longest) => text.replaceAll("\0", "").trim().slice(0, longest).toWellFormed();
+const textOf = (value, longest) => (typeof value === "string" ? storable(value, longest) : "");
 
 /** Itself, or what it refers to; undefined if that is not in the document. */
 function follow(document, value, hops = 0) {
@@ -84,17 +85,19 @@ function readOperation(document, method, path, shared, operation) {
     .filter((parameter) => parameter !== undefined && typeof parameter.name === "string")
     .map(({ name, description: about }) => `${asWords(textOf(name, 100))}: ${textOf(about, LONGEST.parameter)}`);
   const names = asWords(`${operationId ?? ""} ${path}`);
-  const content = [
-    `${method.toUpperCase()} ${path}`,
-    names,
-    summary,
-    tags.join(", "),
-    description,
-    ...(parameters.length > 0 ? ["Parameters", ...parameters] : []),
-  ]
-    .filter(Boolean)
-    .join("\n")
-    .slice(0, LONGEST.content);
+  const content = storable(
+    [
+      `${method.toUpperCase()} ${path}`,
+      names,
+      summary,
+      tags.join(", "),
+      description,
+      ...(parameters.length > 0 ? ["Parameters", ...parameters] : []),
+    ]
+      .filter(Boolean)
+      .join("\n"),
+    LONGEST.content,
+  );
   return { method: method.toUpperCase(), path, operationId, summary, description, tags, names, content };
 }
 
@@ -108,7 +111,7 @@ function readOperations(document, mostOperations) {
     for (const method of METHODS) {
       const operation = item[method];
       if (!isObject(operation)) continue;
-      const clean = path.replaceAll("\0", "").slice(0, 1_000);
+      const clean = storable(path, 1_000);
       found.push(readOperation(document, method, clean, shared, operation));
       if (found.length > mostOperations)
         throw new Unreadable(`The document has more than ${mostOperations} operations.`);
