@@ -153,7 +153,7 @@ describe.each(TIERS)("indexing (%s)", (tier) => {
     await until("all again", async () => sent() - before >= 24);
     await scene.reaches("edited", "indexed");
     expect(sent() - before).toBe(24);
-    embedder.state.behave = () => ({ slow: 200 });
+    embedder.state.behave = () => ({ slow: 400 });
     await scene.call("POST", `/${CATALOG}/specs/edited/reembed`);
     await scene.reaches("edited", "indexing");
     const again = await scene.call("POST", `/${CATALOG}/specs/edited/reembed`);

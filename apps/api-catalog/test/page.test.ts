@@ -20,7 +20,7 @@ describe("the page", () => {
       embedder: { provider: "ollama", url: embedder.url, model: "tiny" },
       batchSize: 8,
       attempts: 3,
-      ladder: ["1500ms"],
+      ladder: ["2500ms"],
       works: false,
     });
     browser = await launchChromium();
