@@ -7,6 +7,7 @@
 // All the while it is searched. At the end every operation has one vector, of its own text; no operation was sent to the
 // embedder more often than its failures and the kills explain; and searches find what a comparison with every text finds.
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -20,15 +21,23 @@ import { startEmbedder, vectorOf } from "./embedder.mjs";
 const require = createRequire(import.meta.url);
 const here = fileURLToPath(new URL(".", import.meta.url));
 const root = join(here, "..", "..", "..");
+const PACKAGE = "@octokit/openapi@23.0.2";
 const TOKEN = "a-token-of-the-storm";
 const SCHEMA = "storm";
 const BATCH = 32;
 const SPEC = "/api-catalogs/big/specs/github";
 const QUESTIONS = ["list repository issues", "delete a gist", "get emojis", "merge a pull request", "rate limit"];
 
-/** GitHub's document, or the first so many operations of it. */
+/** GitHub's document, or the first so many operations of it. Fetched when it is needed: it is 30 MB of a package. */
 async function readDocument(most) {
-  const text = await readFile(require.resolve("@octokit/openapi/generated/api.github.com.json"), "utf8");
+  const folder = join(tmpdir(), `holdfast-${PACKAGE.replace("/", "-")}`);
+  const file = join(folder, "node_modules", "@octokit", "openapi", "generated", "api.github.com.json");
+  if (!existsSync(file)) {
+    const args = ["install", "--prefix", folder, "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", PACKAGE];
+    const [code] = await once(spawn("npm", args, { stdio: "inherit" }), "exit");
+    if (code !== 0) throw new Error(`npm install of ${PACKAGE} failed: see above.`);
+  }
+  const text = await readFile(file, "utf8");
   if (most === undefined) return text;
   const { openapi, info, paths, components } = JSON.parse(text);
   const some = {};
@@ -53,9 +62,9 @@ function misbehave({ n, texts }) {
 
 /**
  * Throws if anything is lost, doubled, embedded too often or not found.
- * @param {{ database: string, operations?: number, say?: (text: string) => void }} options
+ * @param {{ database: string, document: string, say?: (text: string) => void }} options
  */
-export async function storm({ database, operations, say = () => {} }) {
+export async function storm({ database, document, say = () => {} }) {
   const { Client } = require("pg");
   const sql = new Client({ connectionString: database });
   await sql.connect();
@@ -81,11 +90,10 @@ export async function storm({ database, operations, say = () => {} }) {
     await server.ready();
     const call = makeCall(server.url);
     await call("POST", "/api-catalogs", JSON.stringify({ id: "big" }));
-    const text = await readDocument(operations);
-    const { operations: total } = await call("PUT", SPEC, text);
-    say(`${total} operations uploaded (${(text.length / 1e6).toFixed(1)} MB)`);
+    const { operations: total } = await call("PUT", SPEC, document);
+    say(`${total} operations uploaded (${(document.length / 1e6).toFixed(1)} MB)`);
     const emojis = await call("GET", "/api-catalogs/big/search?q=emojis&by=words");
-    if (operations === undefined && emojis.hits[0]?.path !== "/emojis") throw new Error("Not found by words before");
+    if (emojis.hits[0]?.path !== "/emojis") throw new Error("Not found by words before");
     watching = keepSearching(call, watch);
 
     await embedded(sql, total * 0.25);
@@ -273,7 +281,8 @@ async function runAlone() {
   try {
     const database = process.env.DATABASE_URL ?? server.url("postgres");
     const given = process.env.STORM_OPERATIONS;
-    const result = await storm({ database, say, ...(given && { operations: Number(given) }) });
+    const document = await readDocument(given ? Number(given) : undefined);
+    const result = await storm({ database, document, say });
     say(`${JSON.stringify(result)}; ${Math.round((Date.now() - began) / 1_000)} s`);
     say("Every operation has one vector, of its own text, and none was embedded again without a reason.");
   } finally {
