@@ -11,11 +11,11 @@ import { existsSync } from "node:fs";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { superviseServer } from "../../../test/support/supervise-server.mjs";
 import { startEmbedder, vectorOf } from "./embedder.mjs";
 
 const require = createRequire(import.meta.url);
@@ -83,7 +83,7 @@ export async function storm({ database, document, say = () => {} }) {
        })],
      });`,
   );
-  const server = supervise(folder, database, await freePort());
+  const server = await superviseServer({ cwd: folder, database, token: TOKEN });
   const watch = { searches: 0, wrong: [], isOver: false };
   let watching;
   try {
@@ -213,64 +213,6 @@ function nearest(question, contents) {
   });
   const best = Math.max(...scores.map(({ score }) => score));
   return scores.filter(({ score }) => score > best - 1e-5).map(({ operation }) => operation);
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return port;
-}
-
-/** The real command line, started again whenever it dies. */
-function supervise(cwd, database, port) {
-  const main = join(root, "dist", "cli", "main.js");
-  const env = { PATH: process.env.PATH, DATABASE_URL: database, HOLDFAST_PORT: String(port), HOLDFAST_TOKEN: TOKEN };
-  let isOver = false;
-  let isReady = false;
-  let child;
-  let said = "";
-  let kills = 0;
-  const over = (async () => {
-    while (!isOver) {
-      isReady = false;
-      said = "";
-      child = spawn(process.execPath, [main, "start"], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
-      child.stderr.setEncoding("utf8").on("data", (piece) => {
-        said = (said + piece).slice(-20_000);
-        if (/"message":"Ready"/.test(said)) isReady = true;
-      });
-      const [code] = await once(child, "exit");
-      if (code !== null && code !== 0 && !isOver) await sleep(500);
-    }
-  })();
-  return {
-    url: `http://127.0.0.1:${port}`,
-    get kills() {
-      return kills;
-    },
-    async ready() {
-      const end = Date.now() + 60_000;
-      while (!isReady) {
-        if (Date.now() > end) throw new Error(`holdfast start does not start: ${said}`);
-        await sleep(20);
-      }
-    },
-    kill() {
-      kills += 1;
-      isReady = false;
-      child.kill("SIGKILL");
-    },
-    async stop() {
-      isOver = true;
-      child.kill("SIGTERM");
-      const hard = setTimeout(() => child.kill("SIGKILL"), 10_000);
-      await over;
-      clearTimeout(hard);
-    },
-  };
 }
 
 async function runAlone() {

@@ -7,15 +7,13 @@
 // the import goes on without it, the server is killed again, and the browser comes back. At the end every link has come to
 // what it should, the counters are what the items say, every article that was saved can be read in the browser, and the
 // server has none of their texts.
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { superviseServer } from "../../../test/support/supervise-server.mjs";
 import { launchProfile } from "../../../test/dashboard/chromium.mjs";
 
 const require = createRequire(import.meta.url);
@@ -61,7 +59,7 @@ export async function storm({ database, siteUrl, links: count = 500, say = () =>
        apps: [articleImport({ allowOrigins: [${JSON.stringify(siteUrl)}], hostDelay: "0s", perHost: 10, ladder: ["1s", "1s"] })],
      });`,
   );
-  const server = supervise(folder, database, await freePort());
+  const server = await superviseServer({ cwd: folder, database, token: TOKEN });
   const { links, expected } = makeLinks(siteUrl, count);
   const profile = join(folder, "profile");
   let browser;
@@ -183,64 +181,6 @@ async function judge({ sql, server, id, expected, kept }) {
   if (jobs !== 0) wrong.push(`${jobs} jobs are left over`);
   if (wrong.length > 0) throw new Error(`${wrong.length} wrong: ${wrong.slice(0, 10).join("; ")}`);
   return { counts, kept, drafts };
-}
-
-async function freePort() {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await once(probe, "listening");
-  const { port } = probe.address();
-  probe.close();
-  await once(probe, "close");
-  return port;
-}
-
-/** The real command line, started again whenever it dies, where the browser finds it again. */
-function supervise(cwd, database, port) {
-  const main = join(root, "dist", "cli", "main.js");
-  const env = { PATH: process.env.PATH, DATABASE_URL: database, HOLDFAST_PORT: String(port), HOLDFAST_TOKEN: TOKEN };
-  let isOver = false;
-  let isReady = false;
-  let child;
-  let said = "";
-  let kills = 0;
-  const over = (async () => {
-    while (!isOver) {
-      isReady = false;
-      said = "";
-      child = spawn(process.execPath, [main, "start"], { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
-      child.stderr.setEncoding("utf8").on("data", (piece) => {
-        said = (said + piece).slice(-20_000);
-        if (/"message":"Ready"/.test(said)) isReady = true;
-      });
-      const [code] = await once(child, "exit");
-      if (code !== null && code !== 0 && !isOver) await sleep(500);
-    }
-  })();
-  return {
-    url: `http://127.0.0.1:${port}`,
-    get kills() {
-      return kills;
-    },
-    async ready() {
-      const end = Date.now() + 60_000;
-      while (!isReady) {
-        if (Date.now() > end) throw new Error(`holdfast start does not start: ${said}`);
-        await sleep(20);
-      }
-    },
-    kill() {
-      kills += 1;
-      isReady = false;
-      child.kill("SIGKILL");
-    },
-    async stop() {
-      isOver = true;
-      child.kill("SIGTERM");
-      const hard = setTimeout(() => child.kill("SIGKILL"), 10_000);
-      await over;
-      clearTimeout(hard);
-    },
-  };
 }
 
 async function runAlone() {
