@@ -15,6 +15,7 @@ import { build, install, root } from "./set-up.mjs";
 
 const RESULTS = join(root, "test/crash/results");
 const PAGE = join(root, "docs/proof.md");
+const README = join(root, "README.md");
 const CHUNK_SECONDS = 240;
 
 const { values: options } = parseArgs({
@@ -107,6 +108,10 @@ const FIGURES = [
   { name: "**violations**", of: (r) => r.violations?.length ?? 0, least: 0 },
 ];
 
+/** The rows that README.md has, too. */
+const IN_README =
+  /^\| (jobs through|`kill|workers frozen|network faults|PostgreSQL crashes|failovers|lease races|\*\*viol)/;
+
 function addUp() {
   const results = readResults();
   const count = new Intl.NumberFormat("en");
@@ -132,6 +137,9 @@ function addUp() {
   let page = between(readFileSync(PAGE, "utf8"), "figures", table);
   page = between(page, "mutants", `| what is broken | the test that notices |\n|---|---|\n${mutants}`);
   writeFileSync(PAGE, between(page, "runs", runs));
+  const short = rows.filter((row) => IN_README.test(row));
+  const readme = ["| what | how many |", "|---|---:|", ...short].join("\n");
+  writeFileSync(README, between(readFileSync(README, "utf8"), "figures", readme));
   return results;
 }
 

@@ -1,5 +1,5 @@
-// `npm run screenshots [-- folder]`: every screen of the dashboard with sample data, on a desktop and on a phone, light and
-// dark, as pictures. For whoever changes how something looks.
+// `npm run screenshots [-- folder [screens]]`: every screen of the dashboard with sample data, on a desktop and on a phone,
+// light and dark, as pictures. For whoever changes how something looks. `-- --pages` makes those of README.md and docs/.
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,9 +11,10 @@ import { build, install } from "./set-up.mjs";
 install();
 build();
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = process.argv[2] ?? join(tmpdir(), "holdfast-screenshots");
+const forPages = process.argv[2] === "--pages";
+const folder = forPages ? join(root, "docs/images") : (process.argv[2] ?? join(tmpdir(), "holdfast-screenshots"));
 mkdirSync(folder, { recursive: true });
-const only = process.argv[3];
+const only = forPages ? "^(overview|batch|job-report)$" : process.argv[3];
 
 const child = spawn(process.execPath, [join(root, "test/dashboard/children/scene.mjs")], {
   stdio: ["ignore", "pipe", "inherit"],
@@ -28,13 +29,14 @@ const { url } = await new Promise((resolve, reject) => {
 });
 const dead = (await (await fetch(`${url}/api/v1/jobs?status=dead&kind=payments.charge&limit=1`)).json()).jobs[0];
 const running = (await (await fetch(`${url}/api/v1/jobs?status=running`)).json()).jobs[0];
+const report = (await (await fetch(`${url}/api/v1/jobs?kind=reports.build`)).json()).jobs[0];
 const batch = (
   await fetch(`${url}/api/v1/batches`)
     .then((answer) => (answer.ok ? answer.json() : null))
     .catch(() => null)
 )?.batches?.[0];
 const PLACES = {
-  overview: "",
+  overview: forPages ? "?range=15m" : "",
   queues: "queues",
   queue: "queues/payments",
   jobs: "jobs",
@@ -42,6 +44,7 @@ const PLACES = {
   errors: "errors",
   "job-dead": `jobs/${dead.id}`,
   "job-running": `jobs/${running.id}`,
+  "job-report": `jobs/${report.id}`,
   ...(batch ? { batches: "batches", batch: `batches/${batch.id}` } : {}),
   workers: "workers",
   inbox: "inbox",
@@ -61,7 +64,7 @@ const browser = await launchChromium();
 try {
   for (const [size, viewport] of Object.entries({
     desktop: { width: 1280, height: 800 },
-    phone: { width: 320, height: 640 },
+    ...(forPages ? {} : { phone: { width: 320, height: 640 } }),
   })) {
     for (const theme of ["light", "dark"]) {
       const page = await browser.newPage({ viewport, colorScheme: theme });
@@ -75,7 +78,8 @@ try {
           })
           .catch(() => undefined);
         await page.waitForTimeout(250);
-        await page.screenshot({ path: join(folder, `${name}-${size}-${theme}.png`), fullPage: true });
+        const file = forPages ? `${name}-${theme}.png` : `${name}-${size}-${theme}.png`;
+        await page.screenshot({ path: join(folder, file), fullPage: !forPages });
       }
       await page.close();
     }

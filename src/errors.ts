@@ -4,6 +4,7 @@
 // What a handler throws to end its attempt (Fatal, Gone, RetryAfter, Snooze) lives in job/outcome.ts: those are
 // instructions, not failures of Holdfast.
 
+/** What every error of Holdfast is: `code` for programs, `message` and `hint` for people. */
 export abstract class HoldfastError extends Error {
   abstract readonly code: string;
   /** What to do next, in one sentence. */

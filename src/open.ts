@@ -16,6 +16,10 @@ import { makePartitions } from "./store/janitor/partitions.ts";
 import { assertRoutines, installRoutines } from "./store/routines.ts";
 import { makeStore, type Store } from "./store/sql.ts";
 
+/**
+ * Opens a database, brings its schema up to date, and gives the client. Nothing runs before `hf.work()`; `hf.close()`
+ * ends everything.
+ */
 export async function open(given: OpenOptions = {}): Promise<Holdfast> {
   return (await openParts(given)).hf;
 }

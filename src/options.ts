@@ -4,6 +4,7 @@ import { type InboxOptions, type ResolvedInboxOptions, resolveInboxOptions } fro
 import { durationMs, retentionMs, type Duration } from "./shared/duration.ts";
 import { refuseUnknown } from "./shared/refuse-unknown.ts";
 
+/** What `open()` takes; docs/options.md has the defaults. */
 export interface OpenOptions {
   /**
    * `postgres://…` for a server. Nothing: embedded, in `data`. `"memory:"`: embedded, gone at close, for tests.
@@ -41,6 +42,7 @@ export interface QueueOptions {
   keepDead?: Duration | "forever";
 }
 
+/** Where Holdfast logs to: give your own logger's methods. */
 export interface Logger {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;
@@ -148,6 +150,7 @@ function resolvePlace(database: unknown, data: string): Place {
   );
 }
 
+/** What `hf.work()` takes; docs/options.md has the defaults. */
 export interface WorkOptions {
   /** How many jobs run at once in this worker. */
   concurrency?: number;

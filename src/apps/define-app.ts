@@ -12,6 +12,7 @@ import { isRole, type Role, ROLES } from "../shared/roles.ts";
 
 export const APP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
+/** What an app's route is given of a request. */
 export interface AppRequest {
   request: Request;
   /** The values in the path: `/telegram/:bot`. */
@@ -41,6 +42,7 @@ export interface FormPart {
 /** What a function that decides may look at: not the body, which is not read for strangers. */
 export type AppAuth = (request: Request, context: AppAuthContext) => unknown;
 
+/** What a route's own `auth` function is given to decide by. */
 export interface AppAuthContext {
   params: Record<string, string>;
   hf: Holdfast;
@@ -48,6 +50,7 @@ export interface AppAuthContext {
   identify(): Promise<Caller>;
 }
 
+/** A route of an app, and who may call it. */
 export interface AppRoute {
   method: (typeof APP_METHODS)[number];
   /** From the root: "/telegram/:bot". */
@@ -64,6 +67,7 @@ export interface AppRoute {
   handle(request: AppRequest): unknown;
 }
 
+/** What an app's command is given. */
 export interface AppCommandContext {
   /** Opens the database, once; it is closed when the command ends. Not for a folder that a running server holds. */
   open(): Promise<Holdfast>;
@@ -79,6 +83,7 @@ export interface AppCommandContext {
   signal: AbortSignal;
 }
 
+/** A command of an app: `holdfast <name>`. */
 export interface AppCommand {
   /** One or two words: "telegram set-webhook". */
   name: string;
@@ -91,6 +96,7 @@ export interface AppCommand {
   run(context: AppCommandContext): unknown;
 }
 
+/** What an app shows in a browser, at `/apps/<name>/`. */
 export type AppPage =
   | {
       title: string;
@@ -103,6 +109,7 @@ export type AppPage =
       render(request: AppRequest): unknown;
     };
 
+/** What an app's `start` is given when a process has begun to serve. */
 export interface AppStart {
   hf: Holdfast;
   /** What runs it: `holdfast dev`, `start`, `worker`, or a program of yours. */
@@ -112,6 +119,7 @@ export interface AppStart {
   log: Logger;
 }
 
+/** What an app may have: tables, kinds, chores, routes, commands, a page, and something to start. */
 export interface AppOptions {
   name: string;
   /** Its own tables, oldest first. */
@@ -126,6 +134,7 @@ export interface AppOptions {
   start?(context: AppStart): unknown;
 }
 
+/** What `defineApp` gives: name a configuration's apps with it. */
 export type App = Readonly<AppOptions>;
 
 const KNOWN = ["name", "migrations", "jobs", "chores", "routes", "commands", "page", "start"];
@@ -135,6 +144,7 @@ const PATH_FORM = /^(\/(:[A-Za-z]\w*|[\w.~-]+))+$/;
 const RESERVED = /^\/(api|apps|assets|metrics|livez|readyz|healthz)(\/|$)/;
 const MIGRATION_FORM = /^[\w.-]{1,100}$/;
 
+/** A product on top of Holdfast as one module. What is wrong in it is refused here, with the field and the value. */
 export function defineApp(options: AppOptions): App {
   if (options === null || typeof options !== "object") {
     throw new OptionInvalid("defineApp() got no options.", 'Give at least { name: "my-app" }.');

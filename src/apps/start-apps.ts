@@ -43,6 +43,7 @@ export async function prepareApps(
   return kinds;
 }
 
+/** What `startApps` tells the apps about their process. */
 export interface StartAppsOptions {
   mode?: AppStart["mode"];
   /** Where the server of this process answers. */

@@ -8,6 +8,7 @@ import type { Applied, ApplyInput } from "./commands.ts";
 import type { CreateBatchOptions } from "./create-options.ts";
 import type { Items } from "./write-items.ts";
 
+/** The answer to `create`: which batch it is, and whether it is new. */
 export interface CreatedBatchAnswer {
   id: string;
   /** False: the key was known, and this is the batch it stands for. */
@@ -16,6 +17,7 @@ export interface CreatedBatchAnswer {
   added: number;
 }
 
+/** Who adds items to an open batch, and from which place on. */
 export interface AddOptions {
   /** Who adds; calls of one writer go on where its last one ended. A new one for each call unless told otherwise. */
   writer?: string;
@@ -25,6 +27,7 @@ export interface AddOptions {
   close?: boolean;
 }
 
+/** Which batches to list. */
 export interface BatchListOptions {
   state?: BatchState | readonly BatchState[];
   kind?: string;
@@ -34,6 +37,7 @@ export interface BatchListOptions {
   cursor?: string;
 }
 
+/** Which items of a batch to list. */
 export interface ItemListOptions {
   /** pending, running, handed-over, or an outcome. */
   state?: string;
@@ -41,16 +45,19 @@ export interface ItemListOptions {
   cursor?: string;
 }
 
+/** Who pauses, resumes or cancels a batch; it stands in the feed of changes. */
 export interface ControlOptions {
   /** Who asks, for the log. */
   by?: string;
 }
 
+/** Which failed items to retry; all of them unless told otherwise. */
 export interface RetryOptions extends ControlOptions {
   /** Only these, by their places; others, and what is no error, are left as they are. */
   seqs?: readonly number[];
 }
 
+/** What the owner says of an item that was handed back. */
 export interface AckOptions extends ControlOptions {
   /** One of those of its kind, or `error`. The kind's first unless told otherwise. */
   outcome?: string;
@@ -59,6 +66,7 @@ export interface AckOptions extends ControlOptions {
   error?: string;
 }
 
+/** `hf.batches`: makes batches, looks at them and acts on them. */
 export interface Batches {
   /** Any number of items, from a list or a stream; they start to run while others are still being added. */
   create<Item, Input, Label extends string>(

@@ -9,6 +9,7 @@ import { readBatch } from "../store/batches/read.ts";
 import type { Store } from "../store/sql.ts";
 import { checkOwner } from "./create-options.ts";
 
+/** From where on to read the feed, and whose. */
 export interface ChangesOptions {
   /** The `next` of the last answer; nothing: from the beginning. */
   since?: string;
@@ -16,6 +17,7 @@ export interface ChangesOptions {
   limit?: number;
 }
 
+/** One thing that happened to a batch, with a number that only grows. */
 export interface Change {
   seq: string;
   batchId: string;
@@ -28,6 +30,7 @@ export interface Change {
   seqs: number[];
 }
 
+/** A part of the feed: what happened, and the batches and items it is about as they are now. */
 export interface Changes {
   changes: Change[];
   /** The batches they are about, as they are now; one that is gone is missing. */

@@ -2,6 +2,7 @@
 import type { AnyBatchKind } from "../job/define-batch.ts";
 import type { FieldMeta } from "../job/merge-fields.ts";
 
+/** One command of a client that keeps a copy; `n` is its number, counted by the client from 1. */
 export type BatchCommand = { n: number } & (
   | {
       type: "create";
@@ -17,6 +18,7 @@ export type BatchCommand = { n: number } & (
   | { type: "set"; batch: string; fields: Record<string, unknown>; meta?: Record<string, FieldMeta> }
 );
 
+/** Commands that a client wrote, perhaps while it was offline, in its own order. */
 export interface ApplyInput {
   owner: string;
   /** The device, or whatever keeps the count of its commands. */
@@ -27,6 +29,7 @@ export interface ApplyInput {
   kinds: readonly AnyBatchKind[];
 }
 
+/** What became of one command: applied, known from before, or refused with the reason. */
 export interface AppliedCommand {
   n: number;
   /** known: it was applied before. */
@@ -36,6 +39,7 @@ export interface AppliedCommand {
   error?: { code: string; message: string; hint: string };
 }
 
+/** The answer to `hf.batches.apply`: what became of each command. */
 export interface Applied {
   /** The last command of this client that was applied: what comes next is one more. */
   applied: number;

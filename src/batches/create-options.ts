@@ -8,6 +8,7 @@ import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import type { NewBatch } from "../store/batches/create.ts";
 
+/** What may be said about a batch when it is made. */
 export interface CreateBatchOptions {
   /** One key is one batch of its kind and owner. Called again with the same key and items, it goes on where it stopped. */
   key?: string;

@@ -5,6 +5,10 @@ import type { QueueOptions } from "../options.ts";
 import type { InboxOptions } from "../options/inbox.ts";
 import type { Duration } from "../shared/duration.ts";
 
+/**
+ * What `holdfast.config.ts` may say: kinds, apps, and settings for the commands. Flags and the environment win over
+ * it.
+ */
 export interface HoldfastConfig {
   /** The apps that `holdfast dev` and `start` run: what defineApp() returned. */
   apps?: readonly App[];
@@ -35,6 +39,7 @@ export interface HoldfastConfig {
 
 export type ConfigSource = HoldfastConfig | (() => HoldfastConfig | Promise<HoldfastConfig>);
 
+/** The configuration file's default export, with its fields checked by the compiler. */
 export function defineConfig<Source extends ConfigSource>(config: Source): Source {
   return config;
 }

@@ -58,4 +58,5 @@ const check = defineBatch<{ n: string | number }, { n: string | number }, "fine"
   },
 });
 
+/** The kinds that `holdfast dev` runs where there is no configuration file. */
 export const SAMPLE_JOBS = [hello, slow, flaky, check];

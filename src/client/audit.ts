@@ -6,12 +6,14 @@ import { type AuditEntry, listAudit } from "../store/audit/list.ts";
 import { purgeAudit } from "../store/audit/purge.ts";
 import type { Store } from "../store/sql.ts";
 
+/** `hf.audit`: what people did over HTTP, refused requests included. */
 export interface Audit {
   add(entry: NewAuditEntry): Promise<void>;
   /** Newest first; `next` is the cursor of the following page, or null. */
   list(options?: { limit?: number | undefined; cursor?: string | undefined }): Promise<AuditPage>;
 }
 
+/** One page of the audit log, newest first. */
 export interface AuditPage {
   entries: AuditEntry[];
   next: string | null;

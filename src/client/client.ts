@@ -48,6 +48,7 @@ import { makeStats, type Stats } from "./stats.ts";
 import { keepDeadOf, keepEndedOf, makeInQueue, withDefaults } from "./retention.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 
+/** What `open()` gives: enqueue work, run it, look at it and act on it, from any process of the same database. */
 export interface Holdfast extends AsyncDisposable {
   readonly tier: Db["tier"];
   /** The database is `memory:` and ends with this process: nothing that is accepted is kept. */

@@ -15,6 +15,7 @@ import { fromTransaction } from "../db/caller-transaction.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 import { checkPayload, type EnqueueOptions, type EnqueueRow, toNewJob } from "./new-job.ts";
 
+/** The answer to an enqueue: which job it is, and whether it is new. */
 export interface Enqueued {
   id: string;
   /** False: the key was known, or the job was coalesced into an open one; `id` is that job's. */

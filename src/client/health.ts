@@ -5,12 +5,14 @@ import { databaseNow } from "../store/stats/database-clock.ts";
 import type { Store } from "../store/sql.ts";
 import type { Queues } from "./queues.ts";
 
+/** Whether the background loops of this process go on. */
 export interface LiveReport {
   isAlive: boolean;
   /** Background loops of this process that should have been heard of. */
   stopped: string[];
 }
 
+/** How the whole is, check by check. */
 export interface HealthReport extends LiveReport {
   /**
    * healthy: nothing waits. working: something does, and is being done. stalled: a queue's oldest job has been due for
@@ -21,6 +23,7 @@ export interface HealthReport extends LiveReport {
   failingChores: { chore: string; failures: number; error: string | null }[];
 }
 
+/** `hf.health`: whether this process is alive, and how the whole is. */
 export interface HealthCheck {
   live(): LiveReport;
   /** Every background loop of this process, and when it was last heard of. */

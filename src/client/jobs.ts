@@ -23,11 +23,13 @@ import type { WakeUps } from "../worker/wake-ups.ts";
 import { type JobFilterOptions, toJobFilter } from "./job-filter.ts";
 import { checkKey } from "./new-job.ts";
 
+/** Which jobs to list, and which page. */
 export interface ListOptions extends JobFilterOptions {
   limit?: number | undefined;
   cursor?: string | undefined;
 }
 
+/** `hf.jobs`: looks at jobs and acts on them, whichever process runs them. */
 export interface Jobs {
   get(id: string): Promise<Job | undefined>;
   /** Failed attempts, oldest first. */

@@ -15,6 +15,7 @@ import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import type { Store } from "../store/sql.ts";
 import type { Queues } from "./queues.ts";
 
+/** `hf.metrics`: the figures of this process and of the database, as Prometheus reads them. */
 export interface Metrics {
   readonly contentType: string;
   /** In Prometheus' text format. */

@@ -8,6 +8,7 @@ import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import type { NewJob } from "../store/jobs/insert.ts";
 
+/** What may be said about one job when it is enqueued. */
 export interface EnqueueOptions {
   /** One key is one job for the key's life, even after the job was purged. Scoped by kind. */
   key?: string;
@@ -28,6 +29,7 @@ export interface EnqueueOptions {
   tx?: Transaction | undefined;
 }
 
+/** One job of `enqueueMany`: its payload, and the options of `enqueue`. */
 export interface EnqueueRow<Input> extends Omit<EnqueueOptions, "tx"> {
   payload: Input;
 }

@@ -4,6 +4,7 @@ import { latestDepths, nothing, type TakenDepth } from "../store/stats/depths.ts
 import { letIn, type PausedQueue, pausedQueues, pauseQueue, resumeQueue } from "../store/queues/pause.ts";
 import type { Store } from "../store/sql.ts";
 
+/** How deep a queue is, and whether it is paused. */
 export interface QueueInfo extends Omit<TakenDepth, "takenAt"> {
   /** When it was counted; null: not yet. */
   takenAt: Date | null;
@@ -11,6 +12,7 @@ export interface QueueInfo extends Omit<TakenDepth, "takenAt"> {
   pausedBy: string | null;
 }
 
+/** `hf.queues`: lists queues, pauses and resumes them. */
 export interface Queues {
   /** Every queue that had jobs in the last two days, or is paused. Figures are some seconds old. */
   list(): Promise<QueueInfo[]>;

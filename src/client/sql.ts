@@ -3,10 +3,12 @@ import type { Db, Queryable, QueryResult } from "../db/db.ts";
 import { type AppMigration, assertApp, migrateApp } from "../migrate/app-migrations.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
 
+/** Statements inside one transaction of `hf.sql`. */
 export interface SqlTransaction {
   query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<QueryResult<Row>>;
 }
 
+/** `hf.sql`: the database, for tables of your own beside Holdfast's. `:schema` in a text is Holdfast's schema. */
 export interface Sql extends SqlTransaction {
   /** Commits when `work` returns, rolls back when it throws. Hand `tx` to `hf.enqueue(…, { tx })` for one commit. */
   transaction<T>(work: (tx: SqlTransaction) => Promise<T>): Promise<T>;

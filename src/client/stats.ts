@@ -4,6 +4,7 @@ import { type DepthPoint, depthSeries } from "../store/stats/depths.ts";
 import { kindFigures, latencySeries, type RunPoint, runSeries } from "../store/stats/run-counts.ts";
 import type { Store } from "../store/sql.ts";
 
+/** Which time, and which queue. */
 export interface StatsOptions {
   /** An hour ago, if not given. */
   from?: Date | undefined;
@@ -12,6 +13,7 @@ export interface StatsOptions {
   queue?: string | undefined;
 }
 
+/** `hf.stats`: what runs came to over time, from roll-ups; nothing is counted when asked. */
 export interface Stats {
   /** What runs came to, by minute; by hour when more than two days are asked for. */
   runs(options?: StatsOptions): Promise<RunPoint[]>;

@@ -16,6 +16,7 @@ import { hasUnscopedToken, listTokens } from "../store/tokens/list.ts";
 import { revokeToken } from "../store/tokens/revoke.ts";
 import type { AccessToken } from "../store/tokens/rows.ts";
 
+/** What a new access token may do, for whom, and until when. */
 export interface NewToken {
   /** How people recognise it. */
   name: string;
@@ -29,6 +30,7 @@ export interface NewToken {
   expires?: Duration | undefined;
 }
 
+/** `hf.tokens`: who may call the HTTP API. Tokens are shown once and stored as hashes. */
 export interface Tokens {
   /** `token` is the only copy there will ever be. */
   create(options: NewToken): Promise<AccessToken & { token: string }>;

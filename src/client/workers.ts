@@ -5,6 +5,7 @@ import { drainWorker, resumeWorker } from "../store/workers/drain.ts";
 import type { Store } from "../store/sql.ts";
 import { listWorkers, type WorkerList } from "../store/workers/list.ts";
 
+/** `hf.workers`: the workers of all processes; asks one to take no more jobs. */
 export interface Workers {
   /** At most 1,000 workers, and the 200 leases that end first. */
   list(): Promise<WorkerList>;

@@ -26,6 +26,7 @@ export interface LockOptions {
   kernelName?: boolean;
 }
 
+/** A lock on a folder that ends with its process. */
 export interface FolderLock {
   release(): Promise<void>;
 }

@@ -5,6 +5,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { FetchFailed, FetchRefused } from "../errors.ts";
 import type { Limits } from "./options.ts";
 
+/** An answer whose body is read under the caps. */
 export interface GuardedAnswer {
   /** Where it came from, after redirects. */
   readonly url: string;

@@ -9,6 +9,7 @@ import { checkUrl } from "./check-url.ts";
 import { makeConnect, type Resolve, resolveName } from "./connect.ts";
 import { type GuardedFetchOptions, type Limits, readOptions } from "./options.ts";
 
+/** What may be said about one request. */
 export interface GuardedRequest {
   method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   headers?: Record<string, string>;
@@ -17,8 +18,12 @@ export interface GuardedRequest {
   signal?: AbortSignal;
 }
 
+/** What `makeGuardedFetch` gives. */
 export type GuardedFetch = (url: string | URL, request?: GuardedRequest) => Promise<GuardedAnswer>;
 
+/**
+ * A fetch for URLs that strangers chose: public addresses only, also after redirects, with caps on time and bytes.
+ */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): GuardedFetch {
   return makeFetch(readOptions(options), resolveName);
 }

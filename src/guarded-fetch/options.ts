@@ -4,6 +4,7 @@ import { type Duration, durationMs } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { type Network, parseNetwork } from "./address.ts";
 
+/** What `makeGuardedFetch` takes; docs/guarded-fetch.md has the defaults. */
 export interface GuardedFetchOptions {
   /** For all of it: look-ups, redirects, and the body until its last byte. */
   timeout?: Duration;

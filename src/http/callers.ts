@@ -12,6 +12,7 @@ import { Refusal } from "./errors.ts";
 /** For a server that knows its callers by itself: null refuses. */
 export type Authorize = (request: Request) => GivenCaller | null | Promise<GivenCaller | null>;
 
+/** Who calls, as a server of your own has found out. */
 export interface GivenCaller {
   name?: string;
   role: Role;

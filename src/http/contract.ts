@@ -32,6 +32,7 @@ export const LINES_TYPE = "application/x-ndjson";
 export type Fields = z.ZodObject;
 const NOTHING = z.strictObject({});
 
+/** What a route promises. */
 export interface Contract<
   Params extends Fields = Fields,
   Query extends Fields = Fields,
@@ -78,6 +79,7 @@ export function contract<
 
 export type AnyContract = Contract;
 
+/** What the route of a contract is given. */
 export interface InputOf<C extends AnyContract> {
   params: z.output<C["params"]>;
   query: z.output<C["query"]>;
@@ -95,6 +97,7 @@ export type BodyOf<C extends AnyContract> = C["body"] extends z.ZodType
     ? z.input<S>
     : never;
 
+/** What the route of a contract answers. */
 export type OutputOf<C extends AnyContract> = C["output"] extends z.ZodType ? z.output<C["output"]> : never;
 
 export const isBytes = (body: AnyContract["body"]): body is Bytes => body !== null && "bytes" in body;

@@ -18,6 +18,7 @@ import { systemContracts } from "./contracts/system.ts";
 import { tokenContracts } from "./contracts/tokens.ts";
 import { workerContracts } from "./contracts/workers.ts";
 
+/** Every route of the API: method, path, role, input and output. */
 export const CONTRACTS = {
   ...jobContracts,
   // Before /batches/:id, whose id would be "changes".
@@ -39,4 +40,5 @@ export const CONTRACTS = {
   ...healthContracts,
 };
 
+/** The type of all contracts, for clients that are made from them. */
 export type Contracts = typeof CONTRACTS;

@@ -48,6 +48,7 @@ export class Refusal extends Error {
   }
 }
 
+/** The body of every answer that is an error. */
 export interface ErrorBody {
   error: { code: string; message: string; hint: string };
 }

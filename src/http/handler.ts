@@ -44,6 +44,7 @@ import { makeSystemRoutes } from "./routes/system.ts";
 import { makeTokenRoutes } from "./routes/tokens.ts";
 import { makeWorkerRoutes } from "./routes/workers.ts";
 
+/** What `makeHandler` takes. */
 export interface HandlerOptions extends HostOptions {
   hf: Holdfast;
   /** The kinds that may be enqueued over HTTP. */
@@ -70,6 +71,7 @@ export interface HandlerOptions extends HostOptions {
   onError?: (error: unknown, incident: string) => void;
 }
 
+/** What `makeHandler` gives. */
 export interface Handler {
   (request: Request): Promise<Response>;
   /** Ends the event streams that are open: for a server that stops. */
@@ -103,6 +105,7 @@ const HEADERS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
+/** The HTTP API and the dashboard as one function from Request to Response, to be mounted anywhere. */
 export function makeHandler(options: HandlerOptions): Handler {
   refuseUnknown("makeHandler()", options, KNOWN);
   const { hf, kinds, apps = [], isStopping = () => false, onError = () => {} } = options;

@@ -7,6 +7,7 @@ import { HTTP_CODES } from "./errors.ts";
 
 type Json = Record<string, unknown>;
 
+/** The OpenAPI 3.1 document of the API, made from its contracts. */
 export function openApiDocument(version: string): Json {
   const paths: Record<string, Json> = {};
   const schemas: Record<string, unknown> = { Error: errorSchema() };

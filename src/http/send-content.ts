@@ -8,6 +8,7 @@ import { readRange } from "./content-range.ts";
 import { Refusal } from "./errors.ts";
 import { toWebStream } from "./web-stream.ts";
 
+/** A parcel's content as a Response: an attachment, whole or by Range, verified on the way. */
 export async function sendContent(inbox: Inbox, id: string, request: Request): Promise<Response> {
   const known = await inbox.get(id);
   if (!known) throw unknownParcel(id);

@@ -9,6 +9,7 @@ import { addressOf, listen, refuseOpenDoor } from "./address.ts";
 import { isLoopback } from "./browsers.ts";
 import { type HandlerOptions, makeHandler } from "./handler.ts";
 
+/** What `serve` takes: the options of the handler, and where to listen. */
 export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses" | "anonymous"> {
   /** Default 127.0.0.1. */
   host?: string;
@@ -16,6 +17,7 @@ export interface ServeOptions extends Omit<HandlerOptions, "allowAddresses" | "a
   port?: number;
 }
 
+/** What `serve` gives. */
 export interface HttpServer {
   readonly url: string;
   readonly host: string;
@@ -36,6 +38,7 @@ const SHORTEST_TOKEN = 16;
 const KEEP_ALIVE_MS = 5_000;
 const CLOSE_WITHIN_MS = 3_000;
 
+/** The HTTP API and the dashboard on a port of their own. Refuses to listen beyond loopback without a token. */
 export async function serve(options: ServeOptions): Promise<HttpServer> {
   const { host = "127.0.0.1", port = 7070, ...handlerOptions } = options;
   const { hf, token, authorize } = handlerOptions;

@@ -2,10 +2,13 @@
 // asks a stream for more than the chunk that is being written.
 import { OptionInvalid } from "../errors.ts";
 
+/** A value that JSON has. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json | undefined };
 
+/** Anything that yields bytes: a Node stream, a web stream, an async generator. */
 export type ContentStream = AsyncIterable<Uint8Array | string>;
 
+/** What a parcel can be made of: bytes, text, a stream, a Blob, or a value that becomes JSON. */
 export type Content = ContentStream | Blob | Uint8Array | ArrayBuffer | string | Json;
 
 export interface ReadableContent {

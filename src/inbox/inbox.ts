@@ -27,6 +27,7 @@ import { findStuck, type Stuck } from "./stuck.ts";
 import { steadily } from "./steadily.ts";
 import { makeInboxWake } from "./wake.ts";
 
+/** Which parcels of an inbox to list. */
 export interface ParcelListOptions {
   state?: ParcelState | readonly ParcelState[];
   order?: "oldest" | "newest";
@@ -34,11 +35,13 @@ export interface ParcelListOptions {
   cursor?: string;
 }
 
+/** One page of an inbox. */
 export interface ParcelPage {
   parcels: Parcel[];
   next: string | null;
 }
 
+/** `hf.inbox(recipient)`: hands files in, and is where the recipient fetches and acks them. */
 export interface Inbox {
   readonly recipient: string;
   /** A stream, bytes, text or a JSON value; or a draft. It is visible when the promise resolves, and not before. */
@@ -63,12 +66,14 @@ export interface Inbox {
   stats(): Promise<InboxStats>;
 }
 
+/** How an inbox stands: what waits, how old it is, who was last heard of, and whether it is stuck. */
 export interface InboxStats extends Omit<InboxRow, "waitingForMs" | "unackedForMs" | "polledAgoMs" | "ackedAgoMs"> {
   expired: number;
   /** Why its parcels do not move, if they do not. */
   stuck: Stuck | null;
 }
 
+/** `hf.inboxes`: all recipients, and the limits in force. */
 export interface Inboxes {
   readonly limits: ResolvedInboxOptions;
   /** In the order of their names. */

@@ -11,6 +11,7 @@ import type { Parcel } from "../store/inbox/rows.ts";
 import type { Store } from "../store/sql.ts";
 import { steadily } from "./steadily.ts";
 
+/** Which bytes of a parcel. */
 export interface Range {
   /** The first byte. Default 0. */
   start?: number;
@@ -18,6 +19,7 @@ export interface Range {
   end?: number;
 }
 
+/** A parcel's content, to be read as a stream or as a whole. Read from first byte to last it is verified. */
 export interface OpenedContent {
   readonly parcel: Parcel;
   readonly start: number;

@@ -15,6 +15,7 @@ import type { OpenedContent, Range } from "./open-content.ts";
 import { saveFile, type SavedFile } from "./save-file.ts";
 import type { InboxWake } from "./wake.ts";
 
+/** How to poll: where to save, how often to look, for how long a parcel is kept for this consumer. */
 export interface PollOptions {
   /** The longest pause between two looks when nothing wakes it. Default "2s". */
   every?: Duration;
@@ -26,6 +27,9 @@ export interface PollOptions {
   signal?: AbortSignal;
 }
 
+/**
+ * A parcel that `poll()` gives. It is acked when the loop comes back for the next one, unless `leave()` was called.
+ */
 export interface Arrival {
   readonly parcel: Parcel;
   /** Where it was saved, with `into`. */

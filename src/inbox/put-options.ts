@@ -10,6 +10,7 @@ import type { Content, Json } from "./content.ts";
 import { safeName } from "./safe-name.ts";
 import { safeType } from "./safe-type.ts";
 
+/** What may be said about one file when it is put. */
 export interface FileOptions {
   /** Made safe: letters, digits, `.`, `_`, `-`, at most 100 of them. */
   name?: string;
@@ -28,11 +29,13 @@ export interface FileOptions {
   onExpired?: { kind: string; payload?: unknown; queue?: string };
 }
 
+/** The options of one `put`: those of a file, and the caller's transaction. */
 export interface PutOptions extends FileOptions {
   /** Commits or rolls back with the caller's own rows. */
   tx?: Transaction | undefined;
 }
 
+/** One file of `putMany`: its content, and what may be said about it. */
 export interface PutFile extends FileOptions {
   content: Content;
 }

@@ -42,6 +42,7 @@ export class Draft {
   }
 }
 
+/** The answer to a put: which parcel it is, and whether it is new. */
 export interface PutParcel extends Parcel {
   /** False: the key was known, and this is the parcel it stands for. */
   created: boolean;

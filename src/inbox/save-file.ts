@@ -10,6 +10,7 @@ import { ContentCorrupt, OptionInvalid, StateConflict } from "../errors.ts";
 import { isUuid } from "../shared/uuid.ts";
 import { safeName } from "./safe-name.ts";
 
+/** What `saveFile` saves: what it is called, how long it is, its hash, and how to read it from a place on. */
 export interface FileSource {
   id: string;
   name: string;
@@ -19,6 +20,7 @@ export interface FileSource {
   read(start: number): AsyncIterable<Uint8Array>;
 }
 
+/** Where `saveFile` put it, and whether it was there before. */
 export interface SavedFile {
   path: string;
   /** It was there already, whole: nothing was fetched. */
@@ -31,6 +33,10 @@ const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_RDWR } = constants;
 const MODE = 0o600;
 const BLOCK = 262_144;
 
+/**
+ * Saves content into a folder: appears under its name only whole and verified, goes on where an earlier try stopped,
+ * overwrites nothing.
+ */
 export async function saveFile(
   source: FileSource,
   into: string,

@@ -1,6 +1,7 @@
 // Is a recipient stuck, and on what: in words that a person can act on.
 import type { InboxRow } from "../store/inbox/stats.ts";
 
+/** Why a recipient's parcels do not move. */
 export interface Stuck {
   code: "not polling" | "not fetching" | "not acking";
   /** "has not polled since 2026-01-31 14:02 UTC". */

@@ -27,6 +27,7 @@ export interface JanitorInput {
   pulses?: Pulses;
 }
 
+/** What a chore would remove now, without touching it. */
 export interface ChorePreview {
   chore: string;
   /** How many of what would go, by outcome. */
@@ -42,6 +43,7 @@ export interface HistoryOptions {
   cursor?: string | undefined;
 }
 
+/** `hf.janitor`: gives each chore its turn, in one process at a time; runs, previews and tells what it did. */
 export interface Janitor extends Service {
   /** Another chore, also while the janitor is at work. */
   add(chore: Chore): void;

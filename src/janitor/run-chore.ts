@@ -12,6 +12,7 @@ import { recordRun } from "../store/janitor/chore-history.ts";
 import { endTurn, keepTurn, takeTurn, TURN_MS } from "../store/janitor/chore-turn.ts";
 import type { Store } from "../store/sql.ts";
 
+/** What one run of a chore came to. */
 export type ChoreResult =
   | { chore: string; ran: true; rows: Record<string, number>; tookMs: number; more: boolean; error: string | null }
   /** Another run has it (`by` says which process), or it is not due. */

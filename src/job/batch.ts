@@ -2,6 +2,7 @@
 import type { ErrorRecord } from "./outcome.ts";
 
 export const BATCH_STATES = ["queued", "running", "paused", "done", "cancelled"] as const;
+/** Where a batch stands; docs/batch-states.md has the moves. */
 export type BatchState = (typeof BATCH_STATES)[number];
 
 /** Who may move a batch from where to where. docs/batch-states.md draws the same. */
@@ -40,6 +41,7 @@ export const ITEM_TRANSITIONS = [
   { from: "error", to: "pending", by: "retry-failed" },
 ] as const;
 
+/** What an outcome means for the counters. */
 export interface OutcomeRule {
   /** Another outcome that this is also counted as. */
   countsAs?: string;
@@ -47,6 +49,7 @@ export interface OutcomeRule {
   warning?: boolean;
 }
 
+/** A batch as it stands: its state and its counters. */
 export interface Batch {
   id: string;
   kind: string;
@@ -91,6 +94,7 @@ export interface Batch {
   finishedAt: Date | null;
 }
 
+/** One item of a batch as it stands. */
 export interface BatchItem {
   /** Its place, from 1. */
   seq: number;

@@ -35,5 +35,9 @@ export interface DrizzleSql {
   param(value: unknown): unknown;
 }
 
+/**
+ * A transaction of the caller's: a `pg` client, a Kysely, Knex or Prisma transaction, or anything with `query(text,
+ * values)`.
+ */
 export type Transaction =
   QueryTransaction | PostgresJsTransaction | KnexTransaction | KyselyTransaction | PrismaTransaction;

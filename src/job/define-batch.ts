@@ -9,6 +9,7 @@ import { type AnyJobKind, checkName, defineJob, type JobKind } from "./define-jo
 import type { BatchPlan, ItemContext, ItemEnd } from "./item.ts";
 import type { Backoff } from "./retry-policy.ts";
 
+/** What `defineBatch` takes; docs/options.md has the defaults. */
 export interface BatchOptions<Item, Input, Label extends string> {
   /** Any Standard Schema, for one item; checked when it is added and again when it runs. */
   schema?: StandardSchemaV1<Input, Item>;
@@ -47,6 +48,7 @@ export interface BatchKind<Item = unknown, Input = Item, Label extends string = 
   readonly batch: BatchPlan<Item, Input, Label>;
 }
 
+/** Any kind of batch, whatever its items: for lists of kinds. */
 // oxlint-disable-next-line typescript/no-explicit-any -- items are contravariant; only `any` lets a list hold kinds of different items
 export type AnyBatchKind = BatchKind<any, any, any>;
 
@@ -85,6 +87,10 @@ const MOST_OUTCOMES = 50;
 const RESERVED = ["pending", "running", "handed-over", "error", "cancelled"];
 const LABEL_FORM = /^[a-z][a-z0-9-]{0,62}$/;
 
+/**
+ * A kind of batch: what one item is, how it runs, and what it can come to. Give it to `hf.work` and
+ * `hf.batches.create`.
+ */
 export function defineBatch<Item = unknown, Input = Item, const Label extends string = "done">(
   kind: string,
   options: BatchOptions<Item, Input, Label>,

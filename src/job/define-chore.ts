@@ -7,6 +7,7 @@ import { OptionInvalid } from "../errors.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 
+/** What a chore is given for one run. */
 export interface ChoreContext {
   /** Aborted when the deadline has passed, when another process took the chore over, and when this one stops. */
   readonly signal: AbortSignal;
@@ -39,6 +40,7 @@ export interface ChorePreviewContext {
 /** What a chore may say at its end: when it wants to run next, if not after its interval. */
 export type ChoreAnswer = { nextInMs?: number | undefined } | undefined | void;
 
+/** What `defineChore` takes. */
 export interface ChoreOptions {
   every: Duration;
   /** A run that takes longer is abandoned and counts as failed. */
@@ -54,6 +56,7 @@ export interface ChoreOptions {
   preview?(context: ChorePreviewContext): Promise<Record<string, number>>;
 }
 
+/** What `defineChore` gives. */
 export interface Chore {
   readonly name: string;
   readonly everyMs: number;
@@ -71,6 +74,7 @@ const NAME_FORM = /^[a-z][a-z0-9-]{0,62}$/;
 
 export const CHORE_DEFAULTS = { deadline: "30s", batchSize: 1_000, budget: "5s" } as const;
 
+/** A chore of your own for the janitor: `hf.janitor.add(chore)`, or `chores` of an app. */
 export function defineChore(name: string, options: ChoreOptions): Chore {
   if (typeof name !== "string" || !NAME_FORM.test(name)) {
     throw new OptionInvalid(

@@ -7,6 +7,7 @@ import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import type { JobContext } from "./handler.ts";
 import { type Backoff, DEFAULT_BACKOFF, makeRetryPolicy, type RetryPolicy } from "./retry-policy.ts";
 
+/** What `defineJob` takes; docs/options.md has the defaults. */
 export interface JobOptions<Payload, Input, Result> {
   /** Any Standard Schema; checked at enqueue and again at claim. */
   schema?: StandardSchemaV1<Input, Payload>;
@@ -96,6 +97,10 @@ const KNOWN = [
   "run",
 ];
 
+/**
+ * A kind of job: its name, its handler and how it is tried. Give it to `hf.enqueue` and `hf.work`. Wrong options are
+ * refused here.
+ */
 export function defineJob<Payload = unknown, Input = Payload, Result = unknown>(
   kind: string,
   options: JobOptions<Payload, Input, Result>,

@@ -23,6 +23,7 @@ const TEXT: Record<AbortCause, string> = {
   shutdown: "The worker is shutting down; the job goes back and uses no attempt.",
 };
 
+/** Writes to the `log` of `open()`, with the job's id, kind and attempt. */
 export interface JobLog {
   debug(message: string, fields?: object): void;
   info(message: string, fields?: object): void;
@@ -30,6 +31,7 @@ export interface JobLog {
   error(message: string, fields?: object): void;
 }
 
+/** What a handler is given: the job, its signal, and the means to write under its lease. */
 export interface JobContext<Payload = unknown> {
   readonly id: string;
   readonly kind: string;

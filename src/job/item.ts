@@ -28,6 +28,7 @@ export interface HandBackFile {
   type?: string;
 }
 
+/** What the handler of an item is given: all of a job's, and the item's own. */
 export interface ItemContext<Item = unknown, Label extends string = string> extends Omit<
   JobContext<Item>,
   "complete" | "group" | "key"

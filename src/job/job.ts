@@ -2,6 +2,7 @@
 import type { ErrorRecord } from "./outcome.ts";
 import type { JobState, JobStatus } from "./states.ts";
 
+/** How far a run says it is. */
 export interface Progress {
   done: number;
   total: number | null;
@@ -9,6 +10,7 @@ export interface Progress {
   at: string;
 }
 
+/** A job as it stands. */
 export interface Job {
   id: string;
   kind: string;
@@ -38,6 +40,7 @@ export interface Job {
   leaseExpiresAt: Date | null;
 }
 
+/** One attempt that failed: when, where and why. */
 export interface FailedAttempt {
   attempt: number;
   claimCount: number;

@@ -35,6 +35,7 @@ export class Snooze extends Error {
   }
 }
 
+/** An error as it is stored: what looks like a secret is masked, and it is cut to a size. */
 export interface ErrorRecord {
   name: string;
   message: string;

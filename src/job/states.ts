@@ -2,6 +2,7 @@
 // `cancelled` (and a dead job that was discarded) live in the history.
 
 export const JOB_STATES = ["pending", "running", "done", "dead", "cancelled"] as const;
+/** Where a job stands in storage; docs/job-states.md has the moves. */
 export type JobState = (typeof JOB_STATES)[number];
 
 /** What screens and filters speak of, derived from the row, its lease, its queue and the clock. */
@@ -16,6 +17,7 @@ export const JOB_STATUSES = [
   "dead",
   "cancelled",
 ] as const;
+/** What screens show: the state, with the clock and its queue taken into account. */
 export type JobStatus = (typeof JOB_STATUSES)[number];
 
 /** Which statuses a stored state can show as. */

@@ -26,6 +26,7 @@ interface ParcelEvent {
   size: number;
 }
 
+/** What `hf.on` can listen to; docs/events.md says when each is told. */
 export interface HoldfastEvents {
   "job.enqueued": JobEvent & { created: boolean; conflict: boolean };
   "job.claimed": RunEvent & { waitedMs: number };

@@ -6,6 +6,7 @@ import { OptionInvalid, SchemaOutdated } from "../errors.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
 import { splitStatements } from "./split-statements.ts";
 
+/** One migration of an app: applied once, in order, with `:schema` for the schema. */
 export interface AppMigration {
   /** "001_bots": how people recognise it. Never change it after it was released. */
   name: string;

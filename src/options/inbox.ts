@@ -4,6 +4,7 @@ import { OptionInvalid } from "../errors.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 
+/** Limits and retentions of the inbox; docs/inbox.md has the defaults. */
 export interface InboxOptions {
   /** How long a parcel waits before it expires, unless its put says otherwise. */
   ttl?: Duration;

@@ -1,6 +1,7 @@
 // Who is asking, over HTTP.
 import type { Role } from "./roles.ts";
 
+/** Who calls over HTTP: the role and the scope of the token that was shown. */
 export interface Caller {
   /** For people: the token's name. */
   name: string;

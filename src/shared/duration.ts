@@ -2,6 +2,7 @@
 // A bare number is refused (is it seconds or milliseconds?), and so is anything negative.
 import { OptionInvalid } from "../errors.ts";
 
+/** A number and a unit: `"250ms"`, `"30s"`, `"5m"`, `"1h"`, `"7d"`. */
 export type Duration = `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;

@@ -2,6 +2,7 @@
 // the one before it may.
 
 export const ROLES = ["viewer", "operator", "admin"] as const;
+/** What an access token may do, from least to most: viewer, operator, admin. */
 export type Role = (typeof ROLES)[number];
 
 export function hasRole(role: Role, least: Role): boolean {

@@ -6,6 +6,7 @@ import { makeAlarm } from "../shared/sleep.ts";
 import { countDue } from "../store/stats/count-due.ts";
 import { partsOf, type TestHoldfast } from "./open-test.ts";
 
+/** How `drain` runs, and when it gives up. */
 export interface DrainOptions {
   /** How many run at once. One by default: a test wants an order it can rely on. */
   concurrency?: number;
@@ -26,6 +27,7 @@ export interface Drained {
 
 const LOOK_EVERY_MS = 50;
 
+/** Runs everything that is due, and what becomes due by that, until nothing is. */
 export async function drain(
   hf: TestHoldfast,
   kinds: readonly AnyJobKind[],

@@ -5,11 +5,13 @@ import { openParts, type OpenedParts } from "../open.ts";
 import type { OpenOptions } from "../options.ts";
 import { makeTestClock, type TestClock } from "./test-clock.ts";
 
+/** The options of `open()`, and where the clock starts. */
 export interface OpenTestOptions extends OpenOptions {
   /** Where the clock starts. Nothing: now. */
   clock?: Date | string;
 }
 
+/** What `openTest` gives: everything that `open()` gives, and the clock. */
 export interface TestHoldfast extends Holdfast {
   /** The database's clock, which is the only one that counts. */
   readonly clock: TestClock;
@@ -17,6 +19,7 @@ export interface TestHoldfast extends Holdfast {
 
 const parts = new WeakMap<Holdfast, OpenedParts>();
 
+/** A Holdfast for a test: in memory unless told otherwise, with a clock that can be moved. */
 export async function openTest(given: OpenTestOptions = {}): Promise<TestHoldfast> {
   const { clock: start, ...options } = given;
   const opened = await openParts({ database: "memory:", ...options });

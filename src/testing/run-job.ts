@@ -11,6 +11,7 @@ import type { Store } from "../store/sql.ts";
 import { execute, type RunTools } from "../worker/execute.ts";
 import { abortRun, makeRun } from "../worker/run.ts";
 
+/** Which attempt it is, and what happens to it. */
 export interface RunJobOptions {
   /** 1 unless told otherwise. */
   attempt?: number;
@@ -24,6 +25,7 @@ export interface RunJobOptions {
   abort?: AbortCause | { cause: AbortCause; when: Promise<unknown> };
 }
 
+/** What one run came to. */
 export interface JobRun<Result> {
   /** How the job would be settled. `gone` is done with nothing to do; `release` and `snooze` use no attempt. */
   outcome: Outcome["type"];
@@ -36,6 +38,7 @@ export interface JobRun<Result> {
   log: { level: keyof JobLog; message: string; fields: object | undefined }[];
 }
 
+/** One run of one handler, without a database: what it does becomes the outcome that it would become. */
 export async function runJob<Payload, Input, Result>(
   kind: JobKind<Payload, Input, Result>,
   payload: NoInfer<Input>,

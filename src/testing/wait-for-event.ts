@@ -3,6 +3,7 @@ import { WaitTimeout } from "../errors.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 
+/** How long `waitForEvent` waits. */
 export interface WaitForEventOptions {
   timeout?: Duration;
 }

@@ -65,6 +65,7 @@ export interface WorkerInput {
   log(run: { jobId: string; kind: string; attempt: number }): JobLog;
 }
 
+/** A worker: what `hf.work()` gives. `stop()` is graceful. */
 export interface Worker extends Service {
   readonly id: string;
   /** For new jobs that could start here at once. */

@@ -10,6 +10,7 @@ const health = z
   })
   .meta({ id: "Health" });
 
+/** The answer of /healthz. */
 export type Health = z.output<typeof health>;
 
 const wholeHealth = health

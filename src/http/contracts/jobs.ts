@@ -52,6 +52,7 @@ export const newJob = z
   })
   .meta({ id: "NewJob" });
 
+/** The body of an enqueue. */
 export type NewJobBody = z.input<typeof newJob>;
 
 const enqueued = z
@@ -141,13 +142,16 @@ const jobView = jobSummary
   })
   .meta({ id: "Job" });
 
+/** A job in a list: without payload, result, notes and attempts. */
 export type JobSummary = z.output<typeof jobSummary>;
+/** Everything about a job, as its caller may see it. */
 export type JobView = z.output<typeof jobView>;
 
 const jobPage = z
   .object({ jobs: z.array(jobSummary), next: uuid.nullable().meta({ description: "The cursor of the next page." }) })
   .meta({ id: "JobPage" });
 
+/** A page of a list of jobs. */
 export type JobPage = z.output<typeof jobPage>;
 
 const words = <const Word extends string>(name: string, known: readonly Word[]) =>

@@ -1,6 +1,7 @@
 // The log of what people did, newest first, page by page.
 import { sql, type Store } from "../sql.ts";
 
+/** One request that acted, or was refused: who, what, when, and how it was answered. */
 export interface AuditEntry {
   id: string;
   at: Date;

@@ -2,6 +2,7 @@
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { sql, type Store } from "../sql.ts";
 
+/** Errors of a batch that look alike, with a count and a sample. */
 export interface ErrorGroup {
   /** The same for errors that differ only in numbers, ids, addresses and quoted texts. */
   fingerprint: string;

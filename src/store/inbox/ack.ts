@@ -3,6 +3,7 @@
 // fetched and then expired or was removed meanwhile can, and the answer says so.
 import { routine, type Store } from "../sql.ts";
 
+/** The answer to an ack. */
 export interface Acked {
   id: string;
   /** It had been acked before. */

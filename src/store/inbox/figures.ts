@@ -2,6 +2,7 @@
 import { sql, type Store } from "../sql.ts";
 import { ageMillis } from "./rows.ts";
 
+/** The figures of one inbox, or of all. */
 export interface InboxFigures {
   waiting: number;
   /** Fetched and not acked. */

@@ -2,11 +2,13 @@
 import { asMillis } from "../sql.ts";
 
 export const PARCEL_STATES = ["waiting", "fetched", "acked", "expired"] as const;
+/** Where a parcel stands. */
 export type ParcelState = (typeof PARCEL_STATES)[number];
 
 /** Why a parcel expired: nobody came for it, or somebody did and never said that it arrived. */
 export type ExpiryReason = "never fetched" | "fetched, never acked";
 
+/** Everything about a parcel but its bytes. */
 export interface Parcel {
   id: string;
   recipient: string;

@@ -21,6 +21,7 @@ const TRIM = routine({
   where old.started_at < :schema.clock() - $2 * interval '1 millisecond'))`,
 });
 
+/** One run of a chore, as it is kept. */
 export interface ChoreRun {
   id: string;
   chore: string;

@@ -1,6 +1,7 @@
 // Row → access token. The hash of the secret goes no further than to whoever compares it.
 import type { Role } from "../../shared/roles.ts";
 
+/** What is known of an access token; never the token itself. */
 export interface AccessToken {
   id: string;
   name: string;

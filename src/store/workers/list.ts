@@ -1,6 +1,7 @@
 // The workers, and every lease with the worker that holds it, for people and screens.
 import { asMillis, sql, type Store } from "../sql.ts";
 
+/** One lease: which worker, which jobs, and when it ends. */
 export interface Lease {
   /** The jobs that run under it: at most 50 of them. */
   jobIds: string[];
@@ -12,6 +13,7 @@ export interface Lease {
   alone: boolean;
 }
 
+/** A worker of any process. */
 export interface WorkerInfo {
   id: string;
   name: string;
@@ -27,6 +29,7 @@ export interface WorkerInfo {
   leases: Lease[];
 }
 
+/** The workers of all processes, and what they hold. */
 export interface WorkerList {
   workers: WorkerInfo[];
   /** Leases whose worker is not there any more. */
