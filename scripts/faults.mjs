@@ -72,7 +72,7 @@ const FIGURES = [
   },
   { name: "PostgreSQL crashes (immediate stop, `kill -9`)", of: faultsLike(CRASHES), least: 50, part: "postgres" },
   {
-    name: "PostgreSQL: other faults (frozen, connections terminated or exhausted)",
+    name: "PostgreSQL: other faults (frozen, read-only, connections terminated or exhausted)",
     of: (r) => faultsLike(/^PostgreSQL/)(r) - faultsLike(CRASHES)(r),
     least: 10,
     part: "postgres",

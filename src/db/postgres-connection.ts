@@ -1,7 +1,12 @@
 // One connection to PostgreSQL that keeps its promises when the network does not:
 // - every statement settles within its timeout; the timeout destroys the socket at once and cancels the statement;
+// - what was given up and is not sent yet is never sent: the socket is reset (where there is no TLS), or the kernel would go on
+//   trying for minutes and deliver a statement long after it was sent again by another way;
 // - a connection that broke says so in `lost` and runs nothing more;
 // - 'error' events have a listener from the first moment, so that none of them ends the process.
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { TLSSocket } from "node:tls";
 import { Client, type Query, type QueryResult } from "pg";
 import { Closed, DatabaseUnavailable, OptionInvalid } from "../errors.ts";
 import { formatDuration } from "../shared/duration.ts";
@@ -9,11 +14,20 @@ import { startDeadline } from "./deadline.ts";
 import { cancelStatement } from "./postgres-cancel.ts";
 import type { PostgresSettings } from "./postgres-options.ts";
 import { type Answered, makeCopy, makeQuery } from "./postgres-query.ts";
-import { codeOf, endsConnection, isConnectionTrouble, READ_ONLY_TRANSACTION, reasonOf } from "./retryable.ts";
+import {
+  codeOf,
+  endsConnection,
+  isConnectionTrouble,
+  READ_ONLY_TRANSACTION,
+  reasonOf,
+  takesNoWrites,
+} from "./retryable.ts";
 
 const MAY_HAVE_TAKEN_EFFECT = "The statement may or may not have taken effect.";
 
 const HINT = "Check that the server runs and can be reached from here. The call may be made again.";
+const WRITES_HINT =
+  "Check whether it is a replica, was switched to read-only, or its disk is full. The call may be made again.";
 /** The protocol counts parameters in 16 bits, and pg would let the count wrap around. */
 const MOST_VALUES = 65_535;
 
@@ -55,6 +69,12 @@ export class PostgresConnection extends Client {
     });
   }
 
+  /** pg's own, which its types leave out. Databases and roles may have another DateStyle; poolers let this one pass. */
+  getStartupConf(): object {
+    const inherited = Reflect.get(Client.prototype, "getStartupConf") as (this: Client) => object;
+    return { ...inherited.call(this), DateStyle: "ISO" };
+  }
+
   /** With several hosts, only the primary will do. */
   override connect(): Promise<Client>;
   override connect(callback: ((error: Error) => void) | ((error: null, client: Client) => void)): void;
@@ -86,7 +106,9 @@ export class PostgresConnection extends Client {
   /** Ends the connection now, without a word to a server that may not be listening. */
   destroy(why: Error): void {
     this.lost ??= why;
-    this.connection.stream.destroy();
+    const { stream } = this.connection;
+    if (canBeReset(stream)) stream.resetAndDestroy();
+    else stream.destroy();
   }
 
   /** Says goodbye, and destroys the socket if that takes longer than `ms`. */
@@ -141,17 +163,26 @@ export class PostgresConnection extends Client {
         if (endsConnection(error)) this.destroy(error);
         // It was the primary when we connected.
         if (codeOf(error) === READ_ONLY_TRANSACTION) this.#settings.hosts.leave(this.#host);
-        reject(isConnectionTrouble(error) ? this.#unavailable("broke the connection", outcome, lost ?? error) : error);
+        if (isConnectionTrouble(error)) reject(this.#unavailable("broke the connection", outcome, lost ?? error));
+        else if (takesNoWrites(error))
+          reject(this.#unavailable("takes no writes", "Nothing was written.", error, WRITES_HINT));
+        else reject(error);
       };
       this.query(make(answered));
     });
   }
 
-  #unavailable(what: string, outcome: string, cause: Error | undefined): Error {
+  #unavailable(what: string, outcome: string, cause: Error | undefined, hint = HINT): Error {
     if (cause instanceof Closed) return cause;
     const why = cause ? ` (${reasonOf(cause)})` : "";
-    return new DatabaseUnavailable(`PostgreSQL at ${this.#address} ${what}${why}. ${outcome}`, HINT, { cause });
+    return new DatabaseUnavailable(`PostgreSQL at ${this.#address} ${what}${why}. ${outcome}`, hint, { cause });
   }
+}
+
+/** Where Node can: over TCP without TLS (below it, it crashes), and before end(), after which it leaks the handle. */
+function canBeReset(stream: Duplex): stream is Socket {
+  if (!(stream instanceof Socket) || stream instanceof TLSSocket || stream.remoteAddress === undefined) return false;
+  return !stream.connecting && !stream.writableEnded && !stream.destroyed;
 }
 
 function tooMany(count: number): OptionInvalid {

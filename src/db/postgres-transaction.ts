@@ -17,8 +17,10 @@ export async function runTransaction<T>(
   timeoutMs: number,
   idleTimeoutMs: number,
 ): Promise<T> {
-  // One round trip. SET LOCAL ends with the transaction, so it is safe behind a pooler.
-  const begin = idleTimeoutMs > 0 ? `begin; set local idle_in_transaction_session_timeout = ${idleTimeoutMs}` : "begin";
+  // One round trip. SET LOCAL ends with the transaction, so it is safe behind a pooler. Whatever level the database or the role has
+  // as its default: our statements wait for each other's rows and look again, and above this level they would fail instead.
+  const idle = idleTimeoutMs > 0 ? `; set local idle_in_transaction_session_timeout = ${idleTimeoutMs}` : "";
+  const begin = `begin isolation level read committed${idle}`;
   await connection.run(begin, undefined, timeoutMs, NOTHING_COMMITTED);
   const tx = new Transaction(connection, timeoutMs);
   let result: T;

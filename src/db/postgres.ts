@@ -6,18 +6,20 @@
 import { DatabaseError, Pool, type PoolClient } from "pg";
 import { Closed, DatabaseUnavailable, OptionInvalid } from "../errors.ts";
 import { formatDuration } from "../shared/duration.ts";
+import { jitter, sleep } from "../shared/sleep.ts";
 import type { Db, DbLoad, Listener, ListenHandlers, QueryOptions, QueryResult, Queryable } from "./db.ts";
 import { PostgresConnection } from "./postgres-connection.ts";
 import { NOTIFY, PostgresListener } from "./postgres-listener.ts";
 import { LONGEST_TIMEOUT_MS, type PostgresOptions, type PostgresSettings, readOptions } from "./postgres-options.ts";
 import { runTransaction } from "./postgres-transaction.ts";
-import { asError, codeOf, isConnectionTrouble, reasonOf } from "./retryable.ts";
+import { asError, codeOf, isConnectionTrouble, reasonOf, SERIALIZATION_FAILURE } from "./retryable.ts";
 
 export type { PostgresOptions } from "./postgres-options.ts";
 
 /** Nobody waits for an answer any more when the pool says goodbye. */
 const GOODBYE_MS = 500;
 const IDLE_TIMEOUT_MS = 30_000;
+const MOST_TRIES = 8;
 const NO_VALUES: readonly unknown[] = [];
 
 type Pooled = PostgresConnection & PoolClient;
@@ -67,10 +69,18 @@ class PostgresDb implements Db {
     values: readonly unknown[] = NO_VALUES,
     options?: QueryOptions,
   ): Promise<QueryResult<Row>> {
-    return this.#call(options, async (connection, timeoutMs) => {
-      const { rows, rowCount } = await connection.run(text, values, timeoutMs);
-      return { rows, rowCount: rowCount ?? 0 };
-    });
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await this.#call(options, async (connection, timeoutMs) => {
+          const { rows, rowCount } = await connection.run(text, values, timeoutMs);
+          return { rows, rowCount: rowCount ?? 0 };
+        });
+      } catch (error) {
+        // Only where `serializable` is the default of the database or the role. Nothing of the statement is left.
+        if (codeOf(error) !== SERIALIZATION_FAILURE || tries === MOST_TRIES) throw error;
+        await sleep(jitter(2 ** tries));
+      }
+    }
   }
 
   async copyIn(text: string, parts: Iterable<string>, options?: QueryOptions): Promise<void> {

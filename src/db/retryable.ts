@@ -3,6 +3,8 @@
 //
 // - connection trouble: the server cannot be reached, or this connection is over. A statement that had been sent may
 //   or may not have taken effect;
+// - takes no writes: the server is there, and refuses everybody's: it is read-only (a primary that was demoted, a provider that
+//   does this to a full disk), or its disk is full. For whoever has something to write it is away;
 // - retryable: the server undid the statement (or its transaction) because of somebody else. Sent again, it may work;
 // - lock timeout: one kind of retryable, where somebody else still holds the lock.
 import { DatabaseUnavailable } from "../errors.ts";
@@ -12,6 +14,8 @@ export const DEADLOCK_DETECTED = "40P01";
 export const LOCK_NOT_AVAILABLE = "55P03";
 export const IN_FAILED_TRANSACTION = "25P02";
 export const READ_ONLY_TRANSACTION = "25006";
+export const DISK_FULL = "53100";
+const QUERY_CANCELED = "57014"; // by somebody, or by a statement_timeout of the role
 
 const RETRYABLE = new Set([SERIALIZATION_FAILURE, DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE]);
 
@@ -67,6 +71,16 @@ export function isConnectionTrouble(error: unknown): boolean {
   if (code === "08P01") return severityOf(error) === "FATAL" || !hasRoutine(error);
   if (code === "ENOENT" || code === "EACCES") return isFromConnect(error);
   return (code.length === 5 && code.startsWith("08")) || SESSION_OVER.has(code) || SOCKET_BROKEN.has(code);
+}
+
+export function takesNoWrites(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === READ_ONLY_TRANSACTION || code === DISK_FULL;
+}
+
+/** Time may help: the same statement may succeed later. Anything else is refused for what it says. */
+export function isPassing(error: unknown): boolean {
+  return isConnectionTrouble(error) || takesNoWrites(error) || isRetryable(error) || codeOf(error) === QUERY_CANCELED;
 }
 
 export function isRetryable(error: unknown): boolean {

@@ -61,8 +61,8 @@ async function main(input: ThreadInput): Promise<void> {
     const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
     // By id: one claim can have several leases, and each would name all of its jobs.
     const overdue = new Map<string, { job: ClaimedJob; token: string; kind: ThreadKind }>();
-    for (const { token, heldAt } of board.held()) {
-      if (clockMs() - heldAt < shortest + MARGIN_MS) continue;
+    for (const { token, heldAt, isExpected } of board.held()) {
+      if (isExpected || clockMs() - heldAt < shortest + MARGIN_MS) continue;
       for (const job of await claimedByToken(store, token)) {
         const kind = kinds.get(job.kind)!;
         if (clockMs() - heldAt > kind.timeoutMs + MARGIN_MS) overdue.set(job.id, { job, token, kind });

@@ -9,6 +9,8 @@ import type { Store } from "../store/sql.ts";
 
 /** What the lease keeper asks for. */
 export interface Beater {
+  /** A claim for it is about to be sent: beats that find nothing do no harm. */
+  expect(lease: LeaseId): void;
   hold(lease: LeaseId): void;
   /** `removeRow`: all its jobs are settled, and its row goes with the next beat. */
   drop(lease: LeaseId, removeRow: boolean): void;
@@ -130,11 +132,14 @@ export function makeBeater({ pulses, name, ...input }: BeaterInput): Beater {
     finished: () => [...gone].map(([id, lease]) => ({ lease, forget: () => void gone.delete(id) })),
     expect: (shortestLeaseMs) => (expected = shortestLeaseMs),
   });
+  function hold({ token, leaseMs }: LeaseId): void {
+    leases.set(idOf({ token, leaseMs }), { token, leaseMs });
+    if (expected === 0 || leaseMs < expected) loop.wake();
+  }
   return {
-    hold({ token, leaseMs }) {
-      leases.set(idOf({ token, leaseMs }), { token, leaseMs });
-      if (expected === 0 || leaseMs < expected) loop.wake();
-    },
+    // Whoever beats from the thread that is blocked cannot do better.
+    expect: () => {},
+    hold,
     drop({ token, leaseMs }, removeRow) {
       leases.delete(idOf({ token, leaseMs }));
       if (removeRow) gone.set(idOf({ token, leaseMs }), { token, leaseMs });

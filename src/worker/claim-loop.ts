@@ -78,7 +78,11 @@ export interface ClaimLoopInput {
   freeSlots(): number;
   /** Jobs of this kind are over in a moment. */
   suitsLight(kind: string): boolean;
+  /** A claim is about to be sent; what it takes will be under one of these leases. */
+  onClaiming(claim: Claim, leasesMs: readonly number[]): void;
   onClaimed(jobs: ClaimedJob[], claim: Claim): void;
+  /** It took nothing beyond that, or nobody will ask. */
+  onAnswered(claim: Claim, leasesMs: readonly number[]): void;
   onTrouble(error: unknown): void;
   /** After each turn: how long until the next. */
   onTurn(waitMs: number): void;
@@ -101,6 +105,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   const { store, occupancy, onTrouble } = input;
   const kinds = input.kinds.map((kind) => kind.kind);
   const leases = JSON.stringify(input.kinds.map((kind) => ({ kind: kind.kind, lease_ms: kind.leaseMs })));
+  const leasesMs = [...new Set(input.kinds.map((kind) => kind.leaseMs))];
   const defaults = new Map(input.kinds.map((kind) => [kind.kind, kind]));
   const lanes = makeLanes(kinds);
   const alarm = makeAlarm();
@@ -140,16 +145,19 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     const alone = how === "alone";
     const claim: Claim = { token: holder.token, sentAt: clockMs(), alone, isLight: how === "light" };
     let jobs: ClaimedJob[] = [];
+    input.onClaiming(claim, leasesMs);
     try {
       jobs = await ask(holder);
     } catch (error) {
       // The claim may have been made and only its reply lost.
       if (isConnectionTrouble(error)) unknown.push({ ...claim, isLight: false });
+      else input.onAnswered(claim, leasesMs);
       throw error;
     } finally {
       occupancy.endClaim(jobs.length);
     }
     if (jobs.length > 0) input.onClaimed(jobs, claim);
+    input.onAnswered(claim, leasesMs);
     return jobs;
   }
 
@@ -163,9 +171,11 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       const jobs = isWorthIt ? await claimedByToken(store, claim.token) : [];
       unknown.shift();
       if (jobs.length === 0 && claim.alone) occupancy.free();
-      if (jobs.length === 0) continue;
-      occupancy.adopt(jobs.length);
-      input.onClaimed(jobs, claim);
+      if (jobs.length > 0) {
+        occupancy.adopt(jobs.length);
+        input.onClaimed(jobs, claim);
+      }
+      input.onAnswered(claim, leasesMs);
     }
   }
 
@@ -352,13 +362,18 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       if (jobs.length > 0) input.onClaimed(jobs, claim);
       if (promised === 0) onKept?.();
     };
+    input.onClaiming(claim, [leaseMs]);
     return {
       token: claim.token,
       workerId: input.workerId,
       leaseMs,
-      taken: arrived,
+      taken(jobs) {
+        arrived(jobs);
+        input.onAnswered(claim, [leaseMs]);
+      },
       failed(error) {
         if (isConnectionTrouble(error)) unknown.push({ ...claim, isLight: false });
+        else input.onAnswered(claim, [leaseMs]);
         arrived([]);
         alarm.ring();
       },
@@ -406,6 +421,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       await loop;
       if (promised > 0) await new Promise<void>((resolve) => (onKept = resolve));
       if (unknown.some((claim) => claim.alone)) occupancy.free();
+      for (const claim of unknown) input.onAnswered(claim, leasesMs);
     },
   };
 }

@@ -1,6 +1,6 @@
 // The leases of a process in shared memory: the main thread writes them down, the heartbeat thread reads them. Writing
 // wakes nobody, so that a claim costs no message between threads, and a main thread that blocks right afterwards has
-// already said what it holds.
+// already said what it holds. What it asks for is written down before it asks: it may be blocked when the answer comes.
 import type { LeaseId } from "../store/jobs/beat.ts";
 
 const CAPACITY = 8_192;
@@ -8,6 +8,8 @@ const FREE = 0;
 const HELD = 1;
 /** All its jobs are settled: its row should go. */
 const FINISHED = 2;
+/** Asked for; nobody knows yet whether the claim took anything. */
+const EXPECTED = 3;
 
 const HEAD_BYTES = 16;
 export const BOARD_BYTES = HEAD_BYTES + CAPACITY * (8 + 8 + 4 + 4);
@@ -15,6 +17,8 @@ export const BOARD_BYTES = HEAD_BYTES + CAPACITY * (8 + 8 + 4 + 4);
 export interface HeldOnBoard extends LeaseId {
   /** Milliseconds of the shared clock. */
   heldAt: number;
+  /** Nothing of it runs yet. */
+  isExpected: boolean;
 }
 
 interface Views {
@@ -49,6 +53,7 @@ function viewsOf(memory: SharedArrayBuffer): Views {
 export interface BoardWriter {
   showLife(nowMs: number): void;
   /** False: the board is full. */
+  expect(lease: LeaseId, nowMs: number): boolean;
   hold(lease: LeaseId, nowMs: number): boolean;
   drop(lease: LeaseId, removeRow: boolean): void;
   /** True if the thread would not look in time by itself. */
@@ -73,18 +78,25 @@ export function writeBoard(memory: SharedArrayBuffer): BoardWriter {
     return free.pop();
   }
 
-  return {
-    showLife: (nowMs) => void Atomics.store(life, 0, BigInt(Math.round(nowMs * 1e6))),
-    hold({ token, leaseMs }, nowMs) {
-      const place = takePlace();
-      if (place === undefined) return false;
-      places.set(`${token}/${leaseMs}`, place);
-      heldAts[place] = nowMs;
+  function write({ token, leaseMs }: LeaseId, nowMs: number, state: number): boolean {
+    const id = `${token}/${leaseMs}`;
+    const known = places.get(id);
+    const place = known ?? takePlace();
+    if (place === undefined) return false;
+    heldAts[place] = nowMs;
+    if (known === undefined) {
+      places.set(id, place);
       leases[place] = leaseMs;
       Atomics.store(tokens, place, BigInt(token));
-      Atomics.store(states, place, HELD);
-      return true;
-    },
+    }
+    Atomics.store(states, place, state);
+    return true;
+  }
+
+  return {
+    showLife: (nowMs) => void Atomics.store(life, 0, BigInt(Math.round(nowMs * 1e6))),
+    expect: (lease, nowMs) => write(lease, nowMs, EXPECTED),
+    hold: (lease, nowMs) => write(lease, nowMs, HELD),
     drop({ token, leaseMs }, removeRow) {
       const place = places.get(`${token}/${leaseMs}`);
       if (place === undefined) return;
@@ -115,7 +127,8 @@ export function readBoard(memory: SharedArrayBuffer): BoardReader {
   function at(place: number, state: number): HeldOnBoard | undefined {
     if (Atomics.load(states, place) !== state) return undefined;
     const token = Atomics.load(tokens, place);
-    const lease = { token: token.toString(), leaseMs: leases[place]!, heldAt: heldAts[place]! };
+    const isExpected = state === EXPECTED;
+    const lease = { token: token.toString(), leaseMs: leases[place]!, heldAt: heldAts[place]!, isExpected };
     // The place may have been given to another lease while we read it.
     return Atomics.load(states, place) === state && Atomics.load(tokens, place) === token ? lease : undefined;
   }
@@ -125,7 +138,8 @@ export function readBoard(memory: SharedArrayBuffer): BoardReader {
     held() {
       const found: HeldOnBoard[] = [];
       for (let place = 0; place < CAPACITY; place += 1) {
-        const lease = at(place, HELD);
+        // In this order: what is expected may be held a moment later, and not the other way round.
+        const lease = at(place, EXPECTED) ?? at(place, HELD);
         if (lease) found.push(lease);
       }
       return found;

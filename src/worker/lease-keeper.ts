@@ -9,6 +9,10 @@ import { type Beater, clockMs } from "./beater.ts";
 import { abortRun, type HeldLease, type Run } from "./run.ts";
 
 export interface LeaseKeeper {
+  /** A claim is about to be sent at `sentAt`: what it takes is kept from then on, also if we are blocked when the answer comes. */
+  expect(token: string, leasesMs: readonly number[], sentAt: number): void;
+  /** Of what was expected under this token, nothing more will be held. */
+  expectNoMore(token: string, leasesMs: readonly number[]): void;
   /** The runs of one claim. `sentAt`: when the claim was sent, by `clockMs`. */
   hold(runs: readonly Run[], sentAt: number, isLight: boolean): void;
   /** Everything that is held. */
@@ -65,7 +69,7 @@ export function makeLeaseKeeper(input: LeaseKeeperInput): LeaseKeeper {
     const wasStalled = now - watchedAt > STALL_MS;
     watchedAt = now;
     if (wasStalled || isOnlyProcess) return;
-    const doubtful = [...leases.values()].filter(isOverdue);
+    const doubtful = [...keeper.held()].filter(isOverdue);
     // A shorter stall is as long as a short lease: whatever news is waiting is heard before anything is lost.
     if (doubtful.length > 0) {
       setImmediate(() => {
@@ -78,17 +82,47 @@ export function makeLeaseKeeper(input: LeaseKeeperInput): LeaseKeeper {
     return clockMs() > lease.goodUntil - Math.min(lease.leaseMs / 10, 1_000);
   }
 
+  function make(token: string, leaseMs: number, sentAt: number): HeldLease {
+    const goodUntil = sentAt + leaseMs;
+    const lease: HeldLease = {
+      token,
+      leaseMs,
+      runs: [],
+      open: 0,
+      goodUntil,
+      knownSince: Infinity,
+      isLight: false,
+      mustExpire: false,
+    };
+    leases.set(idOf(lease), lease);
+    return lease;
+  }
+
   const keeper: LeaseKeeper = {
-    held: () => leases.values(),
+    *held() {
+      for (const lease of leases.values()) if (lease.knownSince !== Infinity) yield lease;
+    },
+    expect(token, leasesMs, sentAt) {
+      for (const leaseMs of leasesMs) beater?.expect(make(token, leaseMs, sentAt));
+    },
+    expectNoMore(token, leasesMs) {
+      for (const leaseMs of leasesMs) {
+        const lease = leases.get(idOf({ token, leaseMs }));
+        if (lease?.knownSince !== Infinity) continue;
+        leases.delete(idOf(lease));
+        beater?.drop(lease, false);
+      }
+    },
     hold(runs, sentAt, isLight) {
       const made: HeldLease[] = [];
       for (const run of runs) {
         let lease = made.find((candidate) => candidate.leaseMs === run.leaseMs);
         if (!lease) {
           const { token, leaseMs } = run;
-          lease = { token, leaseMs, runs: [], open: 0, goodUntil: sentAt + leaseMs, isLight, mustExpire: false };
+          lease = leases.get(idOf(run)) ?? make(token, leaseMs, sentAt);
+          lease.isLight = isLight;
+          lease.knownSince = clockMs();
           made.push(lease);
-          leases.set(idOf(lease), lease);
           beater?.hold(lease);
         }
         lease.runs.push(run);
@@ -119,7 +153,8 @@ export function makeLeaseKeeper(input: LeaseKeeperInput): LeaseKeeper {
         const lease = leases.get(`${result.token}/${result.lease_ms}`);
         if (!lease) continue;
         if (result.state === "renewed") lease.goodUntil = Math.max(lease.goodUntil, sentAt + lease.leaseMs);
-        if (result.state === "lost") lose(lease);
+        // A beat that was sent before the claim was answered may have come before the claim.
+        if (result.state === "lost" && sentAt > lease.knownSince) lose(lease);
         for (const id of result.cancel_ids) {
           for (const run of lease.runs) if (run.job.id === id) abortRun(run, "cancelled");
         }

@@ -14,6 +14,8 @@ export interface HeldLease extends LeaseId {
   open: number;
   /** Local time until which the database surely has not given the jobs away. */
   goodUntil: number;
+  /** Since when its claim is known to have been made, by `clockMs`; Infinity while that is being asked. */
+  knownSince: number;
   /** Its jobs' rows are not marked as running yet. */
   isLight: boolean;
   /** While they are being marked. */

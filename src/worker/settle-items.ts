@@ -1,7 +1,7 @@
 // Gets the outcomes of items written: many of one batch in a statement, one statement in flight for a batch (its lock lets
 // no second one in), a few batches at a time. Otherwise like worker/settle.ts: no answer is answered by asking again.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { isLockTimeout, isPassing } from "../db/retryable.ts";
 import { fingerprintOf } from "../job/fingerprint.ts";
 import { type ItemJobPayload, ItemResult } from "../job/item.ts";
 import { type Outcome, recordError } from "../job/outcome.ts";
@@ -178,7 +178,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
       } catch (error) {
         if (isLockTimeout(error)) return undefined;
         onTrouble(error);
-        if (!isConnectionTrouble(error) && !isRetryable(error) && ++refusals >= 5) throw error;
+        if (!isPassing(error) && ++refusals >= 5) throw error;
         if (Date.now() > giveUpAt) throw error;
         await sleep(jitter(pause));
       }

@@ -4,7 +4,7 @@
 // "No answer" is answered by asking again: each statement is guarded by the token and can be sent twice. What really
 // happened to a run is told by `onSettled`, once per run; it is never an exception.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { isLockTimeout, isPassing } from "../db/retryable.ts";
 import { type Outcome, recordError } from "../job/outcome.ts";
 import { toStorableJson } from "../job/storable.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
@@ -241,7 +241,7 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
         onTrouble(error);
         if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
         // What the database refuses again and again it will always refuse.
-        if (!isConnectionTrouble(error) && !isRetryable(error) && ++refusals >= 5) throw error;
+        if (!isPassing(error) && ++refusals >= 5) throw error;
         if (Date.now() > giveUpAt) throw error;
         await sleep(jitter(pause));
       }

@@ -111,6 +111,9 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
   }
 
   return {
+    expect(lease) {
+      if (!fallback && board.expect(lease, clockMs()) && board.needsWaking(lease.leaseMs)) tell({ type: "wake" });
+    },
     hold({ token, leaseMs }) {
       const lease = { token, leaseMs };
       held.set(`${token}/${leaseMs}`, lease);

@@ -160,7 +160,9 @@ export function makeWorker(input: WorkerInput): Worker {
     // bounded too.
     freeSlots: () =>
       orders.drains || unsettled > MOST_UNSETTLED * Math.max(concurrency, 50) ? 0 : concurrency - executing,
+    onClaiming: ({ token, sentAt }, leasesMs) => keeper.expect(token, leasesMs, sentAt),
     onClaimed: startRuns,
+    onAnswered: ({ token }, leasesMs) => keeper.expectNoMore(token, leasesMs),
     onTrouble: trouble("claim loop"),
     onTurn: (waitMs) => claimPulse?.beat(waitMs),
     pollMs: input.pollMs,

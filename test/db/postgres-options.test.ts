@@ -131,7 +131,7 @@ describe("a connection as configured", () => {
               (select count(*) from pg_settings where source = 'session') as settings,
               (select string_agg(name, ',' order by name) from pg_settings where source = 'client') as startup`,
     );
-    expect(rows).toEqual([{ prepared: "0", settings: "0", startup: "application_name,client_encoding" }]);
+    expect(rows).toEqual([{ prepared: "0", settings: "0", startup: "DateStyle,application_name,client_encoding" }]);
     await db.close();
   });
 

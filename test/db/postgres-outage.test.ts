@@ -2,6 +2,7 @@
 // it every call settles in time, nothing ends the process, and the pool works again afterwards.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Db } from "#src/db/db.js";
 import { openPostgres, type PostgresOptions } from "#src/db/postgres.js";
@@ -92,6 +93,22 @@ async function until(condition: () => boolean | Promise<boolean>, what: string):
 }
 
 describe("a network that falls silent", () => {
+  test.skipIf(process.platform !== "linux")("what was given up is not sent later by the kernel", async () => {
+    const { db, proxy } = await openThroughProxy({ poolSize: 1 });
+    await fill(db, 1);
+    proxy.pause("to-server");
+    // More than the other side takes without reading it.
+    const { error } = await settled(db.query("select length($1)", ["x".repeat(24 * 1_048_576)]));
+    expect(error).toBeInstanceOf(DatabaseUnavailable);
+    const port = proxy.port.toString(16).toUpperCase().padStart(4, "0");
+    const unsent = (): string[] =>
+      readFileSync("/proc/net/tcp", "utf8")
+        .split("\n")
+        .filter((line) => new RegExp(String.raw`^\s*\d+: \w+:\w+ \w+:${port} \w+ (?!00000000)\w{8}:`).test(line));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(unsent()).toEqual([]);
+  });
+
   test("every kind of call settles in time, the connections are destroyed, the pool works after it", async () => {
     const { db, proxy } = await openThroughProxy({ poolSize: 3 });
     await fill(db, 3);

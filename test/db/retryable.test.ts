@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { endsConnection, isConnectionTrouble, isLockTimeout, isRetryable } from "#src/db/retryable.js";
+import { endsConnection, isConnectionTrouble, isLockTimeout, isPassing, isRetryable } from "#src/db/retryable.js";
 import { DatabaseUnavailable, StateConflict } from "#src/errors.js";
 
 const withCode = (code: string, more: object = {}): Error => Object.assign(new Error("any text"), { code, ...more });
@@ -60,6 +60,15 @@ test("retryable, and lock timeouts among them", () => {
   for (const code of ["23505", "57014", "25P02", "40002"]) expect(isRetryable(withCode(code))).toBe(false);
   expect(isLockTimeout(withCode("55P03"))).toBe(true);
   expect(isLockTimeout(withCode("40P01"))).toBe(false);
+});
+
+test("what time may help with, and what is refused for what it says", () => {
+  for (const code of ["08006", "57P01", "40001", "55P03", "25006", "53100", "57014"]) {
+    expect([code, isPassing(withCode(code))]).toEqual([code, true]);
+  }
+  for (const code of ["23505", "22P02", "42P01", "54000", "P0001", "53200"]) {
+    expect([code, isPassing(withCode(code))]).toEqual([code, false]);
+  }
 });
 
 test("FATAL and a read-only server end the connection without being connection trouble", () => {

@@ -2,6 +2,7 @@
 // hangs for ever is found out by it.
 import { afterEach, describe, expect, test } from "vitest";
 import { pathToFileURL } from "node:url";
+import { Client } from "pg";
 import { defineJob } from "#src/job/define-job.js";
 import { makePulses } from "#src/shared/pulse.js";
 import type { BeatResult, LeaseId } from "#src/store/jobs/beat.js";
@@ -50,6 +51,35 @@ describe("a process of its own (server)", () => {
     workers.push(await bench.hf.work([block]));
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1, result: "spinner" });
     expect(child.said.filter(({ what, job }) => what === "lease.lost" && job === id)).toEqual([]);
+  });
+
+  test("a claim that is answered while a neighbour computes for 3 leases is not lost", async () => {
+    const block = rivalBlock("1s");
+    const child = await longChild("blocking.mjs", { name: "spinner", url: bench.url, lease: "1s" });
+    await threadBeats(child);
+    const neighbour = await bench.hf.enqueue(block, { waitMs: 1_500, ms: 3_500 });
+    await child.until("started", ({ job }) => job === neighbour.id);
+    const startedAt = performance.now();
+    // The claim is sent, and is not answered before the neighbour computes.
+    const session = new Client({ connectionString: bench.url });
+    await session.connect();
+    await session.query(
+      `select pg_advisory_lock(hashtextextended('block', 0)), pg_advisory_lock(hashtextextended('holdfast lane block', 0))`,
+    );
+    const { id } = await bench.hf.enqueue(block, { ms: 1 });
+    await until("a claim that waits", async () => {
+      const { rows } = await bench.db.query(
+        "select pid from pg_stat_activity where datname = current_database() and wait_event = 'advisory'",
+      );
+      return rows.length > 0;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 2_000 - (performance.now() - startedAt)));
+    await session.end();
+    await until("the claim", async () => (await bench.hf.jobs.get(id))?.state === "running");
+    workers.push(await bench.hf.work([block]));
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1, result: "spinner" });
+    expect(await bench.hf.jobs.get(id)).toMatchObject({ lastError: null });
+    expect(await ended(bench.hf, neighbour.id)).toMatchObject({ state: "done", claimCount: 1 });
   });
 
   test("a main thread that hangs for ever: the job is timed out, the beats stop, its other job is recovered elsewhere, the hook ends the process", async () => {

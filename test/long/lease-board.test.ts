@@ -21,15 +21,30 @@ test("what is held is read as it was written, with tokens of 63 bits; what is dr
   expect(main.hold(lease(1), 5)).toBe(true);
   expect(main.hold(lease(2, 250), 7.5)).toBe(true);
   expect(thread.held()).toEqual([
-    { ...lease(1), heldAt: 5 },
-    { ...lease(2, 250), heldAt: 7.5 },
+    { ...lease(1), heldAt: 5, isExpected: false },
+    { ...lease(2, 250), heldAt: 7.5, isExpected: false },
   ]);
   main.drop(lease(1), false);
-  expect(thread.held()).toEqual([{ ...lease(2, 250), heldAt: 7.5 }]);
+  expect(thread.held()).toEqual([{ ...lease(2, 250), heldAt: 7.5, isExpected: false }]);
   expect(thread.finished()).toEqual([]);
   main.drop(lease(1), true);
   main.drop(lease(3), true);
   expect(thread.finished()).toEqual([]);
+});
+
+test("what is asked for is there before the answer, and is held or forgotten afterwards", () => {
+  const { main, thread } = makeBoard();
+  expect(main.expect(lease(1), 5)).toBe(true);
+  expect(main.expect(lease(2), 5)).toBe(true);
+  expect(thread.held()).toMatchObject([
+    { ...lease(1), heldAt: 5, isExpected: true },
+    { ...lease(2), heldAt: 5, isExpected: true },
+  ]);
+  expect(main.hold(lease(1), 9)).toBe(true);
+  main.drop(lease(2), false);
+  expect(thread.held()).toEqual([{ ...lease(1), heldAt: 9, isExpected: false }]);
+  main.drop(lease(1), false);
+  expect(thread.held()).toEqual([]);
 });
 
 test("one claim can have leases of several lengths", () => {

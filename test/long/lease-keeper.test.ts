@@ -50,7 +50,12 @@ function startKeeper(isOnlyProcess = false): { lost: Run[]; wasLost: Promise<voi
       lost.push(run);
       gate.open();
     },
-    makeBeater: () => ({ hold: () => undefined, drop: () => undefined, stop: () => Promise.resolve() }),
+    makeBeater: () => ({
+      expect: () => undefined,
+      hold: () => undefined,
+      drop: () => undefined,
+      stop: () => Promise.resolve(),
+    }),
   });
   keeper.start();
   return { lost, wasLost: gate.opened };
@@ -136,6 +141,7 @@ test.each([
     isOnlyProcess: false,
     onLost: () => expect.unreachable(),
     makeBeater: () => ({
+      expect: ({ token, leaseMs }) => void told.push({ expect: token, leaseMs }),
       hold: ({ token, leaseMs }) => void told.push({ hold: token, leaseMs }),
       drop: ({ token }, isRemoved) => void told.push({ drop: token, isRemoved }),
       stop: () => Promise.resolve(),
@@ -149,4 +155,25 @@ test.each([
   keeper.drop(runs[1], last);
   keeper.drop(runs[1], last);
   expect(told.slice(1)).toEqual([{ drop: TOKEN, isRemoved: removeRow }]);
+});
+
+test("a claim is kept from before it is sent: beats that came before its answer count, unless they came before the claim", async () => {
+  const { lost } = startKeeper();
+  const sentAt = clockMs() - 10_000;
+  keeper!.expect(TOKEN, [500, 3_000], sentAt);
+  expect([...keeper!.held()]).toEqual([]);
+  const early: BeatResult[] = [{ token: TOKEN, lease_ms: 500, state: "lost", cancel_ids: [] }];
+  keeper!.onBeat(early, clockMs());
+  keeper!.onBeat(renewed(500), clockMs() + 60_000);
+  const run = runOf("500ms");
+  const beforeAnswer = clockMs();
+  keeper!.hold([run], sentAt, false);
+  keeper!.expectNoMore(TOKEN, [500, 3_000]);
+  expect([...keeper!.held()]).toMatchObject([{ token: TOKEN, leaseMs: 500 }]);
+  // Heard late, and sent before the claim was there.
+  keeper!.onBeat(early, beforeAnswer);
+  await sleep(700);
+  expect(lost).toEqual([]);
+  keeper!.onBeat(early, clockMs());
+  expect(lost).toEqual([run]);
 });

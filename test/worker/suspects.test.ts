@@ -59,6 +59,24 @@ describe.each(TIERS)("a worker died, %s", (tier) => {
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "cancelled" });
   });
 
+  test("a suspect out of an old backlog waits for an empty process like any other", async () => {
+    const kind = makeKind();
+    const { id } = await bench.hf.enqueue(kind, null);
+    await makeSuspect(bench, id, 0);
+    const leases = JSON.stringify([{ kind: kind.kind, lease_ms: 1_000 }]);
+    const beside = async (): Promise<unknown> =>
+      await claimSuspect(bench.store, { token: randomToken(), workerId: randomUUID(), leases }, [kind.kind], false);
+    const wasDue = (due: string, started: string): Promise<unknown> =>
+      bench.db.query(
+        `update holdfast.jobs set run_at = now() - $2::interval, started_at = now() - $3::interval where id = $1`,
+        [id, due, started],
+      );
+    await wasDue("2 hours", "10 seconds");
+    expect(await beside()).toEqual([]);
+    await wasDue("2 hours", "6 minutes");
+    expect(await beside()).toMatchObject([{ id }]);
+  });
+
   test("what a worker of this process left behind when it stopped is recovered by its neighbours", async () => {
     const kind = makeKind({ lease: "500ms", run: () => "ran" });
     // As long as this is there, the database takes no end of the job.

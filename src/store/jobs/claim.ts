@@ -145,7 +145,8 @@ const CLAIM_SUSPECT = routine({
   body: `with picked as materialized (
   select j.ctid from :schema.jobs j
   where j.hold = 2 and j.kind = any($4::text[]) and j.state = 'pending' and j.run_at <= :schema.clock()
-    and ($5::boolean or j.run_at < :schema.clock() - interval '5 minutes')
+    -- Since its last run, that is: it may have been in the queue for hours before it was ever suspected.
+    and ($5::boolean or greatest(j.run_at, j.started_at) < :schema.clock() - interval '5 minutes')
   order by j.run_at limit 1 for update of j skip locked
 ),
 ${take("$5::boolean")}`,

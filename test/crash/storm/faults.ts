@@ -237,6 +237,20 @@ export const exhaustConnections: Fault = async (storm) => {
   if (storm.heals.delete(release)) await release();
 };
 
+/** It answers, and takes nothing: what providers do to a full disk, and what a demoted primary does. */
+export const goReadOnly: Fault = async (storm) => {
+  const turn = async (value: "on" | "off"): Promise<void> => {
+    await storm.ask(
+      `begin read write; alter database postgres set default_transaction_read_only = ${value}; commit;
+       select pg_terminate_backend(pid) from pg_stat_activity
+       where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    );
+  };
+  storm.history.fault("PostgreSQL: read-only");
+  await turn("on");
+  await lasting(storm, storm.random.whole(300, 3_000), () => turn("off"));
+};
+
 /** Everything stands still, as under a machine that is suspended. */
 export const freezePostgres: Fault = async (storm) => {
   const postmaster = storm.server.pid()!;
