@@ -94,35 +94,38 @@ describe.each(toRun.map((each) => [each.page.path, each] as const))("%s", (_, { 
     own.remove();
   });
 
-  test.runIf(program.files.length > 0)("its files can be loaded", async () => {
-    for (const { name, code } of program.files) {
-      own.write(name, code);
-      if (name !== CONFIG) own.write(name.replace(/\.ts$/, ".js"), transpile(name, code));
-    }
-    for (const { name } of program.files) {
-      if (name === CONFIG) await own.run("holdfast", ["config", "print"], scene.env);
-      else await own.run(process.execPath, [name.replace(/\.ts$/, ".js")], scene.env);
-    }
-  });
+  if (program.files.length > 0)
+    test("its files can be loaded", async () => {
+      for (const { name, code } of program.files) {
+        own.write(name, code);
+        if (name !== CONFIG) own.write(name.replace(/\.ts$/, ".js"), transpile(name, code));
+      }
+      for (const { name } of program.files) {
+        if (name === CONFIG) await own.run("holdfast", ["config", "print"], scene.env);
+        else await own.run(process.execPath, [name.replace(/\.ts$/, ".js")], scene.env);
+      }
+    });
 
-  test.runIf(program.main !== undefined)("its ts blocks run", async () => {
-    own.write("prelude.mjs", PRELUDE);
-    own.write("page.mjs", transpile("page.ts", program.main!));
-    try {
-      await own.run(process.execPath, ["--enable-source-maps", "--import", "./prelude.mjs", "page.mjs"], scene.env);
-    } catch (error) {
-      throw withPageLines(page, program.lines, error);
-    }
-  });
+  if (program.main !== undefined)
+    test("its ts blocks run", async () => {
+      own.write("prelude.mjs", PRELUDE);
+      own.write("page.mjs", transpile("page.ts", program.main!));
+      try {
+        await own.run(process.execPath, ["--enable-source-maps", "--import", "./prelude.mjs", "page.mjs"], scene.env);
+      } catch (error) {
+        throw withPageLines(page, program.lines, error);
+      }
+    });
 
-  test.runIf(hasSh)("its sh blocks run", async () => {
-    const script = page.blocks
-      .filter(isShRun)
-      .map(({ code, line }) => `: ${page.path}:${line}\n${code}`)
-      .join("\n");
-    own.write("page.sh", `set -euxo pipefail\n${script.replaceAll("127.0.0.1:7070", scene.address)}`);
-    await own.run("bash", ["page.sh"], scene.shEnv);
-  });
+  if (hasSh)
+    test("its sh blocks run", async () => {
+      const script = page.blocks
+        .filter(isShRun)
+        .map(({ code, line }) => `: ${page.path}:${line}\n${code}`)
+        .join("\n");
+      own.write("page.sh", `set -euxo pipefail\n${script.replaceAll("127.0.0.1:7070", scene.address)}`);
+      await own.run("bash", ["page.sh"], scene.shEnv);
+    });
 });
 
 function isShRun(block: Page["blocks"][number]): boolean {
