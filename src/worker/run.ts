@@ -52,6 +52,11 @@ export interface Run {
   version: string | undefined;
 }
 
+/** Between two tries to settle these: after an outage, nothing is given away for one lease, and by then it must be settled. */
+export function longestPauseMs(runs: readonly Run[]): number {
+  return Math.min(2_000, ...runs.map((run) => run.leaseMs / 8));
+}
+
 export interface RunInput {
   job: ClaimedJob;
   kind: AnyJobKind;

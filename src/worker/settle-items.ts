@@ -12,7 +12,7 @@ import { type ItemRun, type ItemVerdict, settleItems, whyItemsNotSettled } from 
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { markRuns } from "./light.ts";
-import type { Run } from "./run.ts";
+import { longestPauseMs, type Run } from "./run.ts";
 
 export interface SettledRunOfItem {
   verdict: ItemVerdict | "lost" | "abandoned";
@@ -121,7 +121,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
       return await settleItems(store, batchId, runs.map(toItemRun), leases);
     };
     try {
-      const result = await persist(settling);
+      const result = await persist(settling, longestPauseMs(runs));
       if (!result) return givenUp(runs).length === 0 ? [] : "locked";
       const settled = new Map(result.items.map((item) => [item.id, item]));
       const areGone = settled.size === runs.length;
@@ -151,7 +151,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
 
   async function sortOut(batchId: string, runs: Run[]): Promise<Run[]> {
     const asked = runs.map((run) => ({ id: run.job.id, token: run.token, batchId, seq: refOf(run).seq }));
-    const reasons = await persist(() => whyItemsNotSettled(store, asked));
+    const reasons = await persist(() => whyItemsNotSettled(store, asked), longestPauseMs(runs));
     const open: Run[] = [];
     for (const run of runs) {
       const why = reasons?.get(run.job.id) ?? "locked";
@@ -170,9 +170,9 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   }
 
   /** Tries until it works; undefined: somebody holds the batch's lock for long. */
-  async function persist<T>(work: () => Promise<T>): Promise<T | undefined> {
+  async function persist<T>(work: () => Promise<T>, longestMs: number): Promise<T | undefined> {
     let refusals = 0;
-    for (let pause = 25; ; pause = Math.min(pause * 2, 2_000)) {
+    for (let pause = 25; ; pause = Math.min(pause * 2, longestMs)) {
       try {
         return await work();
       } catch (error) {

@@ -27,7 +27,7 @@ import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { markRuns } from "./light.ts";
 import { makeItemSettler } from "./settle-items.ts";
-import type { HeldLease, Run } from "./run.ts";
+import { type HeldLease, longestPauseMs, type Run } from "./run.ts";
 
 export interface Settled {
   /** abandoned: shutdown gave up on the database, or the database refuses the outcome; the lease will expire. */
@@ -202,12 +202,13 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
       );
       return await settleAnyRuns(store, entries);
     };
-    for (const row of (await persist(settling)) ?? []) {
+    const pauseMs = longestPauseMs(entries.map((entry) => entry.run));
+    for (const row of (await persist(settling, pauseMs)) ?? []) {
       settled.set(row.id, { verdict: row.verdict, runAt: row.runAt, heir: row.heir });
     }
     const open = entries.filter((entry) => !settled.has(entry.id));
     if (open.length === 0) return settled;
-    const reasons = await persist(() => whyNotSettled(store, open));
+    const reasons = await persist(() => whyNotSettled(store, open), pauseMs);
     for (const entry of open) {
       const why = reasons?.get(entry.id) ?? "locked";
       if (why === "locked") continue;
@@ -231,9 +232,9 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
   }
 
   /** Tries until it works: with the database away, a finished run waits here, and its lease decides its fate. */
-  async function persist<T>(work: () => Promise<T>): Promise<T | undefined> {
+  async function persist<T>(work: () => Promise<T>, longestMs: number): Promise<T | undefined> {
     let refusals = 0;
-    for (let pause = 25; ; pause = Math.min(pause * 2, 2_000)) {
+    for (let pause = 25; ; pause = Math.min(pause * 2, longestMs)) {
       try {
         return await work();
       } catch (error) {
