@@ -19,7 +19,7 @@ export interface ChoreContext {
   count(outcome: string, rows: number): void;
   /**
    * Repeats `step(limit)` while it changes as many rows as it was allowed, within the time budget, resting between two
-   * for as long as the last one took. `step` is one statement; it returns how many rows it changed. What it changes is
+   * for three times as long as the last one took. `step` is one statement; it returns how many rows it changed. What it changes is
    * counted under `outcome`; if something is left, the next run comes soon.
    */
   inBatches(outcome: string, step: (limit: number) => Promise<BatchAnswer>): Promise<number>;

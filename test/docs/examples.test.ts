@@ -1,7 +1,7 @@
 // What the pages show is true: every ts block is checked by the compiler, every block that can run is run as it stands, in a
 // folder like a user's project, on a real PostgreSQL (or on whatever it opens itself). pages.ts says how a block is marked
 // that cannot.
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkTypes } from "./check-types.ts";
@@ -37,6 +37,7 @@ function unheld(page: Page): string[] {
   return page.blocks.flatMap((block) => {
     const at = (what: string): string[] => [`${page.path}:${block.line}  ${what}`];
     if (block.hidden || block.notRun !== undefined || block.notChecked !== undefined) return [];
+    if (page.runBy !== undefined) return existsSync(join(root, page.runBy)) ? [] : at(`there is no ${page.runBy}`);
     if (page.piecesOf !== undefined && ["ts", "js", "sql"].includes(block.language)) {
       // SQL stands in tests among other texts.
       if (block.language === "sql" || tests.some((code) => code.includes(plain(block.code)))) return [];

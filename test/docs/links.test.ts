@@ -49,6 +49,22 @@ test("every link of every page leads to a file and a heading", () => {
   expect(problems, `\n${problems.join("\n")}\n`).toEqual([]);
 });
 
+/** Files that a page names without linking to them. */
+function missingFiles(path: string, text: string): string[] {
+  const named = text.matchAll(/(?<![\w./-])((?:test|src|docs|scripts|monitoring|bench|apps|starter)\/[\w./-]*\.\w+)/g);
+  return [...named]
+    .map((match) => match[1]!)
+    .filter((file) => !existsSync(join(root, file)) && !existsSync(join(root, dirname(path), file)))
+    .map((file) => `${path}  ${file}: there is no such file`);
+}
+
+test("every file that a page names exists", () => {
+  // Decisions stay as they were accepted.
+  const problems = paths.filter((path) => !decisions.includes(path)).flatMap((path) => missingFiles(path, read(path)));
+  expect(problems, `\n${problems.join("\n")}\n`).toEqual([]);
+  expect(missingFiles("README.md", "see `test/nobody.test.ts`")).toHaveLength(1);
+});
+
 test("every page can be reached from docs/README.md", () => {
   const reached = new Set<string>();
   const visit = (path: string): void => {

@@ -4,6 +4,7 @@
 //   <!-- not checked: it is a piece -->  neither
 //   <!-- also run ts: … -->              not a block: code that readers do not see and the blocks after it need (also sh)
 //   <!-- pieces of test/long -->         anywhere on a page: its ts and js blocks are lines of tests in that folder
+//   <!-- run by test/moving -->          anywhere on a page: tests there take its blocks from the page and run them
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -29,10 +30,14 @@ export interface Page {
   readonly blocks: Block[];
   /** The folder of the tests that its blocks are pieces of. */
   readonly piecesOf: string | undefined;
+  /** The tests that run its blocks. */
+  readonly runBy: string | undefined;
 }
 
 export function pagePaths(): string[] {
-  const pages = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+  const pages = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" }).filter(
+    (name) => name.endsWith(".md") && !name.startsWith("decisions"),
+  );
   const apps = readdirSync(join(root, "apps"));
   return ["README.md", ...pages.map((name) => `docs/${name}`), ...apps.map((name) => `apps/${name}/README.md`)];
 }
@@ -59,7 +64,10 @@ export function parsePage(path: string, text: string): Page {
     }
     marker = {};
   }
-  return { path, text, blocks, piecesOf: /^<!-- pieces of (\S+) -->$/m.exec(text)?.[1] };
+  const [piecesOf, runBy] = ["pieces of", "run by"].map(
+    (mark) => new RegExp(`^<!-- ${mark} (\\S+) -->$`, "m").exec(text)?.[1],
+  );
+  return { path, text, blocks, piecesOf, runBy };
 }
 
 const NOTHING = { notRun: undefined, notChecked: undefined };

@@ -19,7 +19,7 @@ export function toProgram(page: Page, purpose: "check" | "run"): Program {
     block.language === "ts" &&
     block.notChecked === undefined &&
     (purpose === "check" || block.notRun === undefined) &&
-    (page.piecesOf === undefined || block.hidden);
+    ((page.piecesOf ?? page.runBy) === undefined || block.hidden);
   const files: Program["files"] = [];
   const imports: string[] = [];
   const body: [text: string, line: number][] = [];
