@@ -20,7 +20,8 @@ export interface Beater {
 
 /** Where the leases are written down. */
 export interface LeaseSource {
-  held(): LeaseId[];
+  /** Also what is only expected: it may not be there. */
+  held(): (LeaseId & { isExpected?: boolean })[];
   finished(): { lease: LeaseId; forget(): void }[];
   /** What is held may change without a wake-up as long as no lease is shorter than this; 0: wake us. */
   expect(shortestLeaseMs: number): void;
@@ -60,7 +61,7 @@ export function startBeats(input: BeatLoopInput, source: LeaseSource): BeatLoop 
   let stopping = false;
   let beatAt = -Infinity;
 
-  async function beat(held: readonly LeaseId[], everyMs: number): Promise<void> {
+  async function beat(held: ReturnType<LeaseSource["held"]>, everyMs: number): Promise<void> {
     const finished = source.finished();
     if (held.length === 0 && finished.length === 0) return;
     const sentAt = clockMs();
@@ -71,7 +72,10 @@ export function startBeats(input: BeatLoopInput, source: LeaseSource): BeatLoop 
       const gone = finished.map(({ lease }) => lease);
       const results = await beatIfHeld(store, held, gone, timeoutMs);
       for (const { forget } of finished) forget();
-      onBeat(results, sentAt, clockMs() - sentAt);
+      // What a claim that took nothing would have had is not lost.
+      const expected = new Set(held.flatMap(({ isExpected, token }) => (isExpected ? [token] : [])));
+      const heard = results.filter(({ state, token }) => state !== "lost" || !expected.has(token));
+      onBeat(heard, sentAt, clockMs() - sentAt);
     } catch (error) {
       onMissed(error);
     }

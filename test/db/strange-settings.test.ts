@@ -26,7 +26,12 @@ const SETTINGS: Record<string, Record<string, string>> = {
     transform_null_equals: "on",
     array_nulls: "off",
   },
-  impatient: { statement_timeout: "5s", lock_timeout: "20ms", idle_in_transaction_session_timeout: "2s" },
+  impatient: {
+    statement_timeout: "5s",
+    lock_timeout: "20ms",
+    idle_in_transaction_session_timeout: "2s",
+    idle_session_timeout: "1s",
+  },
   "bad plans": { enable_indexscan: "off", enable_bitmapscan: "off", jit_above_cost: "0", random_page_cost: "1000" },
 };
 

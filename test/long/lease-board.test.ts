@@ -1,6 +1,8 @@
 // The leases of a process in memory that two threads share: what the main thread writes down is what the heartbeat thread
 // reads, also when there are more leases than places.
 import { afterAll, expect, test } from "vitest";
+import type { BeatResult } from "#src/store/jobs/beat.js";
+import { startBeats } from "#src/worker/beater.js";
 import { BOARD_BYTES, readBoard, writeBoard } from "#src/worker/lease-board.js";
 import { makePulses } from "#src/shared/pulse.js";
 import { makeThreadBeater } from "#src/worker/thread-beater.js";
@@ -90,6 +92,24 @@ test("signs of life are read as they were given", () => {
 const bench = useHoldfast("server");
 let stop: (() => Promise<void>) | undefined;
 afterAll(() => stop?.());
+
+test("what a claim that took nothing would have had is not told as lost", async () => {
+  let hear = (_results: BeatResult[]): void => undefined;
+  const heard = new Promise<BeatResult[]>((resolve) => (hear = resolve));
+  const loop = startBeats(
+    { store: bench.store, onBeat: (results) => hear(results), onMissed: (error) => expect.unreachable(String(error)) },
+    {
+      held: () => [
+        { ...lease(1, 300), isExpected: true },
+        { ...lease(2, 300), isExpected: false },
+      ],
+      finished: () => [],
+      expect: () => undefined,
+    },
+  );
+  expect((await heard).map(({ token, state }) => [token, state])).toEqual([[lease(2).token, "lost"]]);
+  await loop.stop();
+});
 
 test("more leases than places: the ones that found none are renewed as well", async () => {
   const held = makeHeldKind<null>({ lease: "1500ms" });
