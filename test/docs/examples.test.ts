@@ -63,7 +63,7 @@ test("every block is run, or says why not", () => {
   expect(blocks.length).toBeGreaterThan(80);
 });
 
-test("the compiler has nothing against any block", () => {
+test("the compiler has nothing against any block", { timeout: 120_000 }, () => {
   const problems = checkTypes(pages, project);
   expect(problems, `\n${problems.join("\n")}\n`).toEqual([]);
 });
@@ -96,7 +96,7 @@ describe.each(toRun.map((each) => [each.page.path, each] as const))("%s", (_, { 
   });
 
   if (program.files.length > 0)
-    test("its files can be loaded", async () => {
+    test("its files can be loaded", { timeout: 90_000 }, async () => {
       for (const { name, code } of program.files) {
         own.write(name, code);
         if (name !== CONFIG) own.write(name.replace(/\.ts$/, ".js"), transpile(name, code));
@@ -108,7 +108,7 @@ describe.each(toRun.map((each) => [each.page.path, each] as const))("%s", (_, { 
     });
 
   if (program.main !== undefined)
-    test("its ts blocks run", async () => {
+    test("its ts blocks run", { timeout: 90_000 }, async () => {
       own.write("prelude.mjs", PRELUDE);
       own.write("page.mjs", transpile("page.ts", program.main!));
       try {
@@ -119,7 +119,7 @@ describe.each(toRun.map((each) => [each.page.path, each] as const))("%s", (_, { 
     });
 
   if (hasSh)
-    test("its sh blocks run", async () => {
+    test("its sh blocks run", { timeout: 90_000 }, async () => {
       const script = page.blocks
         .filter(isShRun)
         .map(({ code, line }) => `: ${page.path}:${line}\n${code}`)
@@ -144,7 +144,7 @@ describe("a page that is wrong is noticed", () => {
     expect(unheld(page("```json\n{a}\n```\n"))).toHaveLength(1);
   });
 
-  test("a block that does not compile", () => {
+  test("a block that does not compile", { timeout: 60_000 }, () => {
     const wrong = page(
       '# a\n\n```ts\nimport { open } from "holdfast";\nconst hf = await open({ databas: "x" });\n```\n',
     );

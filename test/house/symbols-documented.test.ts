@@ -48,7 +48,7 @@ function undocumented(files: string[], host = ts.createCompilerHost(OPTIONS)): s
   return [...problems];
 }
 
-test("every symbol of every door has a comment", () => {
+test("every symbol of every door has a comment", { timeout: 60_000 }, () => {
   const files = doors();
   expect(files.length).toBeGreaterThan(3);
   const problems = undocumented(files.map((file) => join(root, file)));

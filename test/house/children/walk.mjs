@@ -13,7 +13,7 @@ globalThis.walked = (place) => {
 
 const { defineJob, open } = await import(pathToFileURL(join(folder, "dist/index.js")).href);
 // Longer than its lease, so that it beats.
-const nap = defineJob("nap", { lease: "600ms", keepDone: "0s", run: () => delay(800) });
+const nap = defineJob("nap", { lease: "600ms", keepDone: "0s", run: () => delay(1_500) });
 const hf = await open({ database: "memory:" });
 
 isOn = true;
