@@ -19,6 +19,8 @@ export interface ModelJob {
   crashes: number;
   claims: number;
   token: string | null;
+  /** When its last run was claimed. */
+  startedAt: number;
   cancelAsked: boolean;
 }
 
@@ -28,6 +30,7 @@ export interface ModelLease {
   expiresAt: number;
   alone: boolean;
   light: boolean;
+  claimedAt: number;
   jobs: string[];
 }
 
@@ -106,6 +109,7 @@ export class Model {
       crashes: 0,
       claims: 0,
       token: null,
+      startedAt: -Infinity,
       cancelAsked: false,
     };
     this.jobs.set(id, made);
@@ -130,7 +134,10 @@ export class Model {
   suspects(alone: boolean): string[] {
     const due = [...this.jobs.values()].filter(
       (job) =>
-        job.state === "pending" && job.hold === 2 && job.runAt <= this.now && (alone || job.runAt < this.now - 300_000),
+        job.state === "pending" &&
+        job.hold === 2 &&
+        job.runAt <= this.now &&
+        (alone || Math.max(job.runAt, job.startedAt) < this.now - 300_000),
     );
     const first = Math.min(...due.map((job) => job.runAt));
     return due.filter((job) => job.runAt === first).map((job) => job.id);
@@ -139,7 +146,15 @@ export class Model {
   take(ids: readonly string[], token: string, leaseMs: number, how: { alone?: boolean; light?: boolean } = {}): void {
     if (ids.length === 0) return;
     const { alone = false, light = false } = how;
-    this.leases.set(token, { token, leaseMs, expiresAt: this.now + leaseMs, alone, light, jobs: [...ids] });
+    this.leases.set(token, {
+      token,
+      leaseMs,
+      expiresAt: this.now + leaseMs,
+      alone,
+      light,
+      claimedAt: this.now,
+      jobs: [...ids],
+    });
     for (const id of ids) {
       this.runs.push({ id, token, leaseMs });
       if (!light) this.#start(id, token);
@@ -297,6 +312,7 @@ export class Model {
     job.token = token;
     job.attempt += 1;
     job.claims += 1;
+    job.startedAt = this.leases.get(token)!.claimedAt;
   }
 
   #verdict(job: ModelJob, ending: Ending): string {
