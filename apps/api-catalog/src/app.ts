@@ -6,6 +6,7 @@ import { makeEmbedder } from "./embedders/options.ts";
 import { makeModel, type Model } from "./model.ts";
 import { APP } from "./names.ts";
 import { type CatalogOptions, type Environment, readOptions, type ResolvedOptions } from "./options.ts";
+import { makeNearChore } from "./pgvector/chore.ts";
 import { makeReconcileChore } from "./reconcile.ts";
 import { makeRoutes } from "./routes/routes.ts";
 import { makeSpecs, type Specs } from "./specs.ts";
@@ -25,9 +26,9 @@ export function apiCatalog(given: CatalogOptions = {}, env: Environment = proces
   const embedder = makeEmbedder(options.embedder);
   const desks = new WeakMap<Holdfast, Desk>();
   const makeDesk = (hf: Holdfast): Desk => {
-    const { batchSize, embedTimeout } = options;
+    const { batchSize, embedTimeout, pgvector } = options;
     const model = embedder && makeModel(embedder, durationMs("embedTimeout", embedTimeout));
-    const kind = model && makeEmbedKind(options, { hf, model, batchSize, embedTimeout });
+    const kind = model && makeEmbedKind(options, { hf, model, batchSize, embedTimeout, pgvector });
     return { hf, options, model, kind, specs: makeSpecs(hf, kind) };
   };
   const deskOf = (hf: Holdfast): Desk => {
@@ -44,8 +45,10 @@ export function apiCatalog(given: CatalogOptions = {}, env: Environment = proces
     },
     chores: (hf) => {
       const { specs, model } = deskOf(hf);
-      const { reconcileEvery: every, parkFor } = options;
-      return model ? [makeReconcileChore({ hf, specs, model, every, parkFor })] : [];
+      const { reconcileEvery: every, parkFor, pgvector: use } = options;
+      if (!model) return [];
+      const reconcile = makeReconcileChore({ hf, specs, model, every, parkFor });
+      return use === "off" ? [reconcile] : [reconcile, makeNearChore({ hf, model, use, every })];
     },
     routes: makeRoutes(deskOf, options.maxDocumentBytes),
     commands: makeCommands(),

@@ -5,6 +5,8 @@
 // are seen at once; those of another model are seen when all of them are there.
 import { type Duration, Gone, type Holdfast, type JobContext } from "holdfast";
 import type { Model } from "./model.ts";
+import type { PgvectorUse } from "./pgvector/chore.ts";
+import { copySaved } from "./pgvector/copy-saved.ts";
 import { countMissing, type MissingOperation, readMissing, saveVectors } from "./vectors.ts";
 
 export interface EmbedPayload {
@@ -19,6 +21,7 @@ export interface EmbedTools {
   model: Model;
   batchSize: number;
   embedTimeout: Duration;
+  pgvector: PgvectorUse;
 }
 
 interface SpecNow {
@@ -27,7 +30,7 @@ interface SpecNow {
 }
 
 export async function embedSpec(job: JobContext<EmbedPayload>, tools: EmbedTools): Promise<void> {
-  const { hf, model, batchSize, embedTimeout } = tools;
+  const { hf, model, batchSize, embedTimeout, pgvector } = tools;
   const { spec } = job.payload;
   const { rows } = await hf.sql.query<SpecNow>(
     "select revision::text, epoch::text from :schema.catalog_specs where id = $1",
@@ -58,8 +61,10 @@ export async function embedSpec(job: JobContext<EmbedPayload>, tools: EmbedTools
         generation: generation.number,
         items: chunk.items,
         vectors,
+        try: { job: job.id, attempt: job.attempt },
       }),
     );
+    if (pgvector !== "off") await copySaved(hf, { spec, label, limit: chunk.items.length });
   }
   await job.transaction(async (tx) => {
     const sql = hf.sql.on(tx);
@@ -74,6 +79,9 @@ export async function embedSpec(job: JobContext<EmbedPayload>, tools: EmbedTools
     const isEdited = now.revision !== began.revision || now.epoch !== began.epoch;
     if (left > 0 && !isEdited) throw new Error(`${left} operations have no vector after all were embedded.`);
     // Edited meanwhile: whoever did asked for another run, and what was seen stays until that one ends.
+    await sql.query("update :schema.catalog_specs set fruitful_job_id = null, fruitful_attempt = null where id = $1", [
+      spec,
+    ]);
     if (left === 0 && (await generation.makeCurrent(tx))) await replace(sql, spec, label);
     await job.complete(tx, { embedded: missing.length, left });
   });

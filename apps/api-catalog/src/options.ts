@@ -1,6 +1,7 @@
 // What can be chosen, checked once, at start.
 import { type Duration, durationMs, OptionInvalid } from "holdfast";
 import { embedderFrom, type EmbedderOptions } from "./embedders/options.ts";
+import type { PgvectorUse } from "./pgvector/chore.ts";
 
 export interface CatalogOptions {
   /** Default: what API_CATALOG_EMBEDDER says, or the lexical one. */
@@ -13,6 +14,7 @@ export interface CatalogOptions {
   embedTimeout?: Duration;
   /** Specs that one process embeds at a time. */
   workers?: number;
+  /** Tries in a row that embedded nothing, before it is given up. */
   attempts?: number;
   /** The pauses between the tries. */
   ladder?: readonly Duration[];
@@ -21,6 +23,8 @@ export interface CatalogOptions {
   /** How long a spec rests whose job was given up; twice as long after each time, up to a day. */
   parkFor?: Duration;
   maxDocumentBytes?: number;
+  /** "auto": when the database has it. "create": made if it is not there, and this role may. "off": never. */
+  pgvector?: PgvectorUse;
 }
 
 export type ResolvedOptions = Required<CatalogOptions>;
@@ -36,6 +40,7 @@ const DEFAULTS: Omit<ResolvedOptions, "embedder"> = {
   reconcileEvery: "5m",
   parkFor: "10m",
   maxDocumentBytes: 32 * 1_048_576,
+  pgvector: "auto",
 };
 
 export function readOptions(given: CatalogOptions, env: Environment): ResolvedOptions {
@@ -51,6 +56,7 @@ export function readOptions(given: CatalogOptions, env: Environment): ResolvedOp
   for (const [name, least, most] of [
     ["batchSize", 1, 2_048],
     ["workers", 1, 100],
+    ["attempts", 1, 1_000],
     ["maxDocumentBytes", 1_024, 256 * 1_048_576],
   ] as const) {
     const value = options[name];
@@ -60,6 +66,12 @@ export function readOptions(given: CatalogOptions, env: Environment): ResolvedOp
         `Give a whole number from ${least} to ${most}, or leave it out for ${DEFAULTS[name]}.`,
       );
     }
+  }
+  if (!["auto", "create", "off"].includes(options.pgvector)) {
+    throw new OptionInvalid(
+      `apiCatalog().pgvector is ${JSON.stringify(options.pgvector)}.`,
+      'Give "auto", "create" or "off".',
+    );
   }
   return options;
 }

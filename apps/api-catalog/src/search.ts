@@ -2,8 +2,9 @@
 // vectors of one model only: those of this process. What is not embedded yet, or embedded with another model, is found by
 // words, and the answer says which specs these are.
 import type { Holdfast } from "holdfast";
+import { byMeaning, type Place, WIDTH } from "./meaning.ts";
 import type { Model } from "./model.ts";
-import { similarity, toVector } from "./vectors.ts";
+import type { PgvectorUse } from "./pgvector/chore.ts";
 
 export type SearchBy = "meaning" | "words" | "both";
 
@@ -24,6 +25,8 @@ export interface Found {
   hits: Hit[];
   /** Why there is nothing by meaning. */
   trouble: string | null;
+  /** How the nearest vectors were found; null: not asked for. */
+  nearest: "pgvector" | "exact" | null;
 }
 
 export interface SearchInput {
@@ -31,24 +34,18 @@ export interface SearchInput {
   text: string;
   by: SearchBy;
   limit: number;
+  pgvector?: PgvectorUse;
 }
 
-interface Place {
-  spec: string;
-  operation: string;
-  score: number;
-  isStale: boolean;
-}
-
-const PAGE = 1_000;
-const WIDTH = 200;
 /** Of reciprocal rank fusion: how little the first places differ. */
 const EVEN = 60;
-const QUERY_MS = 10_000;
 
 export async function search(hf: Holdfast, model: Model | undefined, input: SearchInput): Promise<Found> {
   const { catalog, text, by, limit } = input;
-  const meaning = by === "words" ? { places: [], trouble: null } : await byMeaning(hf, model, catalog, text);
+  const meaning =
+    by === "words"
+      ? { places: [], trouble: null, nearest: null }
+      : await byMeaning(hf, model, { catalog, text, mayUsePgvector: input.pgvector !== "off" });
   const words = by === "meaning" ? [] : await byWords(hf, catalog, text);
   const merged = by === "both" ? fuse(meaning.places, words) : by === "words" ? words : meaning.places;
   const best = merged.slice(0, limit);
@@ -63,47 +60,10 @@ export async function search(hf: Holdfast, model: Model | undefined, input: Sear
     if (inWords.has(nameOf(place))) found.push("words");
     return [{ ...detail, score: Math.round(place.score * 10_000) / 10_000, by: found, isStale: place.isStale }];
   });
-  return { hits, trouble: meaning.trouble };
+  return { hits, trouble: meaning.trouble, nearest: meaning.nearest };
 }
 
 const nameOf = ({ spec, operation }: { spec: string; operation: string }): string => `${spec} ${operation}`;
-
-async function byMeaning(
-  hf: Holdfast,
-  model: Model | undefined,
-  catalog: string,
-  text: string,
-): Promise<{ places: Place[]; trouble: string | null }> {
-  if (!model) return { places: [], trouble: "No embedder is set." };
-  let asked;
-  try {
-    asked = await model.embedQuery(text, AbortSignal.timeout(QUERY_MS));
-  } catch (error) {
-    return { places: [], trouble: error instanceof Error ? error.message : String(error) };
-  }
-  const wanted = asked.vectors[0]!;
-  const places: Place[] = [];
-  let after: [string, string] = ["00000000-0000-0000-0000-000000000000", ""];
-  for (;;) {
-    const { rows } = await hf.sql.query<{ spec: string; operation: string; vector: Uint8Array; isStale: boolean }>(
-      `select v.spec_id as spec, v.operation, v.vector, (v.hash <> o.hash) as "isStale"
-       from :schema.catalog_vectors v
-       join :schema.catalog_specs s on s.id = v.spec_id and s.model = v.model
-       join :schema.catalog_operations o on o.spec_id = v.spec_id and o.operation = v.operation
-       where s.catalog_id = $1 and v.model = $2 and (v.spec_id, v.operation) > ($3::uuid, $4)
-       order by v.spec_id, v.operation limit ${PAGE}`,
-      [catalog, asked.label, ...after],
-    );
-    for (const { spec, operation, vector, isStale } of rows) {
-      places.push({ spec, operation, isStale, score: similarity(wanted, toVector(vector)) });
-    }
-    const last = rows.at(-1);
-    if (!last || rows.length < PAGE) break;
-    after = [last.spec, last.operation];
-  }
-  places.sort((a, b) => b.score - a.score);
-  return { places: places.filter(({ score }) => score > 0).slice(0, WIDTH), trouble: null };
-}
 
 /** Any of the words; more of them, in better places, are better. */
 async function byWords(hf: Holdfast, catalog: string, text: string): Promise<Place[]> {

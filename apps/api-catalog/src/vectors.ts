@@ -44,6 +44,8 @@ export interface VectorsInput {
   generation: string;
   items: readonly MissingOperation[];
   vectors: readonly Float32Array[];
+  /** Whose work it is: a try that saved something is not one of those after which a spec is given up. */
+  try: { job: string; attempt: number };
 }
 
 /** These rows and no others. A spec that is gone ends the job. */
@@ -62,6 +64,11 @@ export async function saveVectors(tx: SqlTransaction, input: VectorsInput): Prom
      on conflict (spec_id, model, operation) do update
      set hash = excluded.hash, epoch = excluded.epoch, generation = excluded.generation, vector = excluded.vector`,
     [spec, model, epoch, generation, JSON.stringify(list)],
+  );
+  await tx.query(
+    `update :schema.catalog_specs set fruitful_job_id = $2, fruitful_attempt = $3
+     where id = $1 and (fruitful_job_id is distinct from $2 or fruitful_attempt is distinct from $3)`,
+    [spec, input.try.job, input.try.attempt],
   );
   // There is no other model to protect yet: what is there can be found at once.
   if (rows[0].model === null) {

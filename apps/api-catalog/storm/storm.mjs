@@ -6,49 +6,24 @@
 //
 // All the while it is searched. At the end every operation has one vector, of its own text; no operation was sent to the
 // embedder more often than its failures and the kills explain; and searches find what a comparison with every text finds.
-import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { superviseServer } from "../../../test/support/supervise-server.mjs";
+import { readDocument } from "./document.mjs";
 import { startEmbedder, vectorOf } from "./embedder.mjs";
 
 const require = createRequire(import.meta.url);
 const here = fileURLToPath(new URL(".", import.meta.url));
 const root = join(here, "..", "..", "..");
-const PACKAGE = "@octokit/openapi@23.0.2";
 const TOKEN = "a-token-of-the-storm";
 const SCHEMA = "storm";
 const BATCH = 32;
 const SPEC = "/api-catalogs/big/specs/github";
 const QUESTIONS = ["list repository issues", "delete a gist", "get emojis", "merge a pull request", "rate limit"];
-
-/** GitHub's document, or the first so many operations of it. Fetched when it is needed: it is 30 MB of a package. */
-async function readDocument(most) {
-  const folder = join(tmpdir(), `holdfast-${PACKAGE.replace("/", "-")}`);
-  const file = join(folder, "node_modules", "@octokit", "openapi", "generated", "api.github.com.json");
-  if (!existsSync(file)) {
-    const args = ["install", "--prefix", folder, "--no-save", "--ignore-scripts", "--no-audit", "--no-fund", PACKAGE];
-    const [code] = await once(spawn("npm", args, { stdio: "inherit" }), "exit");
-    if (code !== 0) throw new Error(`npm install of ${PACKAGE} failed: see above.`);
-  }
-  const text = await readFile(file, "utf8");
-  if (most === undefined) return text;
-  const { openapi, info, paths, components } = JSON.parse(text);
-  const some = {};
-  let count = 0;
-  for (const [path, item] of Object.entries(paths)) {
-    if (count >= most) break;
-    some[path] = item;
-    count += Object.keys(item).length;
-  }
-  return JSON.stringify({ openapi, info, paths: some, components: { parameters: components.parameters } });
-}
 
 /** The nth call: most are well, some are not. Single texts are questions, and are answered. */
 function misbehave({ n, texts }) {

@@ -201,6 +201,24 @@ describe.each(TIERS)("indexing (%s)", (tier) => {
     expect(await bench.hf.jobs.list({ state: "dead" })).toMatchObject({ jobs: [] });
   });
 
+  test("a try that embedded something is none of those after which it is given up", async () => {
+    // Each try gets one chunk further: six of them, where four in a row without anything would be the end.
+    let isGood = false;
+    embedder.state.behave = ({ texts }) => {
+      if (!texts[0]!.includes("uphill")) return "ok";
+      isGood = !isGood;
+      return isGood ? "ok" : "fail";
+    };
+    await put(
+      "uphill",
+      makeDocument(48, (n) => `uphill ${n}`),
+    );
+    await scene.reaches("uphill", "indexed");
+    const { body } = await scene.call("GET", `/${CATALOG}/embedding-jobs?spec_name=uphill`);
+    expect(body.jobs).toMatchObject([{ state: "done", attempt: 6 }]);
+    embedder.state.behave = () => "ok";
+  });
+
   test("the reconciler sees a vector of another text, although the count is right", async () => {
     await bench.hf.sql.query(
       `update :schema.catalog_vectors v set hash = 'of another text' from :schema.catalog_specs s

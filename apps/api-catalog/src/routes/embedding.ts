@@ -1,6 +1,7 @@
 // How embedding goes: status, health, jobs; and asking for all of it again.
 import type { AppRoute, Job, JobState } from "holdfast";
 import { KIND } from "../names.ts";
+import { readAvailable, whyNot } from "../pgvector/detect.ts";
 import { Refused } from "../refused.ts";
 import { type CatalogStatus, readStatus } from "../status.ts";
 import { type Asked, type DeskOf, findCatalog, findSpec, makeRoute } from "./route.ts";
@@ -32,7 +33,9 @@ export function makeEmbeddingRoutes(deskOf: DeskOf): AppRoute[] {
         const lastError = specs.find((spec) => spec.lastError !== null)?.lastError ?? null;
         const { embedder } = asked.options;
         const model = asked.model?.known ?? null;
-        return { verdict: verdictOf(asked, counts), banner, counts, provider: embedder.provider, model, lastError };
+        const pgvector = await describePgvector(asked);
+        const verdict = verdictOf(asked, counts);
+        return { verdict, banner, counts, provider: embedder.provider, model, lastError, pgvector };
       },
     }),
     makeRoute(deskOf, {
@@ -67,6 +70,14 @@ export function makeEmbeddingRoutes(deskOf: DeskOf): AppRoute[] {
       },
     }),
   ];
+}
+
+/** Its version, or why it is not used. */
+async function describePgvector({ hf, options }: Asked): Promise<{ version: string | null; why: string | null }> {
+  if (options.pgvector === "off") return { version: null, why: "It is switched off (pgvector)." };
+  const available = await readAvailable(hf.sql);
+  const why = whyNot(available);
+  return { version: why === null ? available.installed : null, why };
 }
 
 function verdictOf({ model }: Asked, { specs, indexed, running, queued, retrying, failed }: CatalogStatus["counts"]) {

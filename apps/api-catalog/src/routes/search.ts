@@ -18,7 +18,8 @@ export function makeSearchRoutes(deskOf: DeskOf): AppRoute[] {
         if (text === "") throw new Refused(422, "QUERY_EMPTY", "The question is empty.", "Give ?q=…");
         const by = readBy(request.query.get("by") ?? "both");
         const limit = Math.min(Math.max(Number(request.query.get("limit") ?? 20) || 20, 1), 100);
-        const { hits, trouble } = await search(hf, model, { catalog, text, by, limit });
+        const { pgvector } = asked.options;
+        const { hits, trouble, nearest } = await search(hf, model, { catalog, text, by, limit, pgvector });
         const status = await readStatus(hf, specs, catalog, model?.known);
         const unfinished = status.specs.filter(({ state }) => state !== "indexed" && state !== "empty");
         return {
@@ -26,6 +27,7 @@ export function makeSearchRoutes(deskOf: DeskOf): AppRoute[] {
           by,
           hits,
           trouble,
+          nearest,
           isComplete: unfinished.length === 0,
           unfinished: unfinished.map(({ name, badge, embedded, operations }) => ({
             name,
