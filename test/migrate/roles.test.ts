@@ -136,8 +136,11 @@ describe("a role that was granted", () => {
     const open = await hf.enqueue(kind, 4, { coalesce: "c" });
     expect(await hf.enqueue(kind, 5, { coalesce: "c" })).toMatchObject({ id: open.id });
     await hf.enqueueMany(kind, [{ payload: 6 }, { payload: 7 }]);
+    for (const more of ["key => 'k'", "group_key => 'g'", "coalesce_key => 'c'"]) {
+      await db.query(`select * from ${SCHEMA}.enqueue($1, '1', ${more})`, [kind.kind]);
+    }
     expect(await hf.jobs.get(first.id)).toMatchObject({ state: "pending" });
-    expect((await hf.jobs.list({ kind: kind.kind })).jobs).toHaveLength(6);
+    expect((await hf.jobs.list({ kind: kind.kind })).jobs).toHaveLength(7);
     expect(await caught(hf.work([kind]))).toMatchObject(DENIED);
     expect(await caught(hf.jobs.cancel(first.id))).toMatchObject(DENIED);
     for (const statement of [
@@ -148,7 +151,7 @@ describe("a role that was granted", () => {
     ]) {
       expect(await caught(db.query(statement)), statement).toMatchObject(DENIED);
     }
-    expect(await drain(work.hf, [kind])).toMatchObject({ done: 6 });
+    expect(await drain(work.hf, [kind])).toMatchObject({ done: 7 });
   });
 
   test("view: looks at everything but tokens and the audit log, and changes nothing", async () => {

@@ -76,7 +76,7 @@ try {
   const share = (most) => (found[most] / wanted[most]).toFixed(4);
   const ms = (how) => (took[how] / questions.length).toFixed(1);
   say(
-    `pgvector ${rows[0].version}, ${total} operations of ${dimension} numbers, ${questions.length} questions: ` +
+    `pgvector ${String(rows[0].version)}, ${total} operations of ${dimension} numbers, ${questions.length} questions: ` +
       `recall ${share(10)} of 10 and ${share(100)} of 100; ${ms("auto")} ms a search, ${ms("off")} ms by comparing all`,
   );
 } finally {

@@ -84,7 +84,8 @@ describe.each(TIERS)("indexing (%s)", (tier) => {
       "resumed",
       makeDocument(30, (n) => `resumed ${n}`),
     );
-    await scene.reaches("resumed", "indexed");
+    const { jobId } = await scene.reaches("resumed", "indexed");
+    await bench.hf.jobs.wait(jobId, { timeout: "10s" });
     expect(sent() - before).toBe(30 + 2 * 8);
     const { body } = await scene.call("GET", `/${CATALOG}/embedding-jobs?spec_name=resumed`);
     expect(body.jobs).toHaveLength(1);
@@ -213,7 +214,8 @@ describe.each(TIERS)("indexing (%s)", (tier) => {
       "uphill",
       makeDocument(48, (n) => `uphill ${n}`),
     );
-    await scene.reaches("uphill", "indexed");
+    const { jobId } = await scene.reaches("uphill", "indexed");
+    await bench.hf.jobs.wait(jobId, { timeout: "10s" });
     const { body } = await scene.call("GET", `/${CATALOG}/embedding-jobs?spec_name=uphill`);
     expect(body.jobs).toMatchObject([{ state: "done", attempt: 6 }]);
     embedder.state.behave = () => "ok";

@@ -39,7 +39,11 @@ async function onServer(): Promise<Place> {
   const run = async (text: string): Promise<void> => {
     const client = new Client({ connectionString: SERVER });
     await client.connect();
-    await client.query(text).finally(() => client.end());
+    try {
+      await client.query(text);
+    } finally {
+      await client.end();
+    }
   };
   await run(`create database ${name}`);
   const url = new URL(SERVER!);
@@ -55,8 +59,11 @@ const PLACES: [string, (() => Promise<Place>) | undefined][] = [
   ],
 ];
 
-describe.each(PLACES)("pgvector (%s)", (_, start) => {
-  if (!start) return void test.skip("is skipped");
+describe.each(PLACES)("pgvector (%s)", (where, start) => {
+  if (!start) {
+    test.skip(where);
+    return;
+  }
   let place: Place;
   let hf: Holdfast;
   let scene: Scene;
