@@ -59,6 +59,7 @@ export function build({ force = false } = {}) {
   if (force) rmSync(join(root, "dist"), { recursive: true, force: true });
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json"]);
   chmodSync(join(root, "dist", "cli", "main.js"), 0o755);
+  run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", join("dashboard", "widget")]);
   run(process.execPath, ["scripts/build-dashboard.mjs"]);
   const seed = join(root, "dist", "db", "embedded-seed.tar.gz");
   if (!existsSync(seed)) run(process.execPath, ["scripts/build-seed.mjs", seed]);

@@ -51,6 +51,7 @@ export type { ExpiryReason, Parcel, ParcelState } from "./store/inbox/rows.ts";
 export type { Jobs, ListOptions } from "./client/jobs.ts";
 export type { Sql, SqlTransaction } from "./client/sql.ts";
 export type { NewToken, Tokens } from "./client/tokens.ts";
+export type { NewView, SignedView, View, Views } from "./client/views.ts";
 export type { Workers } from "./client/workers.ts";
 export type { HealthCheck, HealthReport, LiveReport } from "./client/health.ts";
 export type { Metrics } from "./client/metrics.ts";

@@ -14,6 +14,7 @@ export interface Api {
   list(query: Query): Promise<Output<"listJobs">>;
   read(id: string): Promise<Output<"readJob">>;
   cancel(id: string): Promise<Output<"cancelJob">>;
+  release(id: string): Promise<Output<"releaseJob">>;
   retry(id: string): Promise<Output<"retryJob">>;
   discard(id: string): Promise<Output<"discardJob">>;
   listKinds(): Promise<Output<"listKinds">>;
@@ -23,11 +24,13 @@ export interface Api {
   readStats(query: Query): Promise<Output<"readStats">>;
   listWorkers(): Promise<Output<"listWorkers">>;
   drainWorker(id: string): Promise<Output<"drainWorker">>;
+  stopWorker(id: string): Promise<Output<"stopWorker">>;
   resumeWorker(id: string): Promise<Output<"resumeWorker">>;
   choreHistory(query: Query): Promise<Output<"choreHistory">>;
   previewChores(query: Query): Promise<Output<"previewChores">>;
   runChores(query: Query): Promise<Output<"runChores">>;
   examine(): Promise<Output<"examine">>;
+  makeRepair(repair: string): Promise<Output<"makeRepair">>;
   countJobs(query: Query): Promise<Output<"countJobs">>;
   listErrors(query: Query): Promise<Output<"listErrorGroups">>;
   listDead(query: Query): Promise<Output<"listDead">>;
@@ -58,6 +61,7 @@ export function makeApi(url: string, token: string | undefined): Api {
     list: (query) => get("/jobs", query),
     read: (id) => get(to("jobs", id)),
     cancel: (id) => post(to("jobs", id, "/cancel")),
+    release: (id) => post(to("jobs", id, "/release")),
     retry: (id) => post(to("jobs", id, "/retry")),
     discard: (id) => post(to("jobs", id, "/discard")),
     listKinds: () => get("/kinds"),
@@ -67,11 +71,13 @@ export function makeApi(url: string, token: string | undefined): Api {
     readStats: (query) => get("/stats", query),
     listWorkers: () => get("/workers"),
     drainWorker: (id) => post(to("workers", id, "/drain")),
+    stopWorker: (id) => post(to("workers", id, "/stop")),
     resumeWorker: (id) => post(to("workers", id, "/resume")),
     choreHistory: (query) => get("/janitor/history", query),
     previewChores: (query) => get("/janitor/preview", query),
     runChores: (query) => post("/janitor/run", undefined, query),
     examine: () => get("/doctor"),
+    makeRepair: (repair) => post("/doctor/repair", { repair }),
     countJobs: (query) => get("/jobs/count", query),
     listErrors: (query) => get("/errors", query),
     listDead: (query) => get("/dead", query),

@@ -19,7 +19,8 @@ export interface BatchesApi {
   pause(id: string): Promise<Output<"pauseBatch">>;
   resume(id: string): Promise<Output<"resumeBatch">>;
   cancel(id: string): Promise<Output<"cancelBatch">>;
-  retryFailed(id: string): Promise<Output<"retryFailed">>;
+  /** `seqs`: only the items at these places. */
+  retryFailed(id: string, seqs?: string): Promise<Output<"retryFailed">>;
   remove(id: string): Promise<Output<"deleteBatch">>;
   export(id: string, format: "ndjson" | "csv", query: Query): AsyncIterable<Uint8Array>;
 }
@@ -64,7 +65,7 @@ export function makeBatchesApi(url: string, token: string | undefined): BatchesA
     pause: act("pause"),
     resume: act("resume"),
     cancel: act("cancel"),
-    retryFailed: act("retry-failed"),
+    retryFailed: (id, seqs) => call(withQuery(`${at(id)}/retry-failed`, { seqs }), { method: "POST", signal: soon() }),
     remove: (id) => call(at(id), { method: "DELETE", signal: soon() }),
     async *export(id, format, query) {
       const silence = new AbortController();

@@ -22,8 +22,9 @@ export function checkConfig(name: string, config: unknown): HoldfastConfig {
   if (config === null || typeof config !== "object" || Array.isArray(config)) {
     throw refuse("does not export a configuration.", "Write export default defineConfig({ jobs: [myJob] }).");
   }
-  refuseUnknown(name, config, CONFIG_KNOWN);
-  const given: Record<string, unknown> = { ...config };
+  // What an editor goes by: `holdfast config schema`.
+  const { $schema: _, ...given }: Record<string, unknown> = { ...config };
+  refuseUnknown(name, given, CONFIG_KNOWN);
   for (const [key, { type, fix }] of Object.entries(KINDS_OF_VALUE)) {
     const value = given[key];
     if (value === undefined || (typeof value === type && value !== "")) continue;
@@ -39,7 +40,7 @@ export function checkConfig(name: string, config: unknown): HoldfastConfig {
   }
   if (jobs !== undefined) checkJobs(jobs, refuse);
   if (apps !== undefined) checkApps(name, apps, refuse);
-  return config;
+  return given;
 }
 
 type Refuse = (what: string, hint: string) => Problem;

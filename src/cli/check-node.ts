@@ -1,5 +1,5 @@
 // Which Node this is, and whether it still gets fixes.
-import type { Finding } from "../client/doctor/finding.ts";
+import { type Finding, ok, problem, warning } from "../client/doctor/finding.ts";
 
 /** Ends of life, from the release plan of Node. Odd ones live for half a year and are not for servers. */
 const ENDS: Readonly<Record<number, string>> = {
@@ -14,12 +14,12 @@ export function checkNode(version: string, today = new Date()): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   if (major < LEAST[0] || (major === LEAST[0] && minor < LEAST[1])) {
     const message = `Node ${version} is older than ${LEAST.join(".")}.`;
-    return { check: "node", status: "problem", message, fix: "Install Node 24." };
+    return problem("node", message, "Install Node 24.");
   }
   const end = ENDS[major];
   if (end !== undefined && new Date(end) < today) {
     const message = `Node ${version} gets no security fixes since ${end}.`;
-    return { check: "node", status: "warning", message, fix: "Install Node 24." };
+    return warning("node", message, "Install Node 24.");
   }
-  return { check: "node", status: "ok", message: `Node ${version}`, fix: null };
+  return ok("node", `Node ${version}`);
 }

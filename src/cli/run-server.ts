@@ -21,7 +21,7 @@ import { EXIT } from "./exit-codes.ts";
 import type { Log } from "./log.ts";
 import { type ReloadInput, reloadOnChange } from "./reload.ts";
 import { reportJobs } from "./report-jobs.ts";
-import { embeddedFolder, type Settings } from "./settings.ts";
+import { embeddedFolder, openOptions, type Settings } from "./settings.ts";
 import { listedSettings } from "./shown-settings.ts";
 import { type Signals, watchSignals } from "./signals.ts";
 import { type Running, startWorker, takeOver } from "./take-over.ts";
@@ -57,12 +57,33 @@ export async function runServer({ command, settings, log, reload }: RunServerInp
   const reloading =
     reload &&
     reloadOnChange({ ...reload, settings, apply: (next) => takeOver({ command, settings: next, log }, running), log });
-  const signal = await signals.first;
-  sayWaiting(signal, settings.grace.value, running.workers, log);
+  const signal = await Promise.race([signals.first, endedFromOutside(command, running, signals, log)]);
+  if (signal !== "nothing left") sayWaiting(signal, settings.grace.value, running.workers, log);
   await reloading?.stop();
   await stop(running);
   log.info("Stopped.");
   return EXIT.ok;
+}
+
+/** Somebody asked its workers to stop. A process that is nothing else ends with them; one that serves HTTP goes on. */
+function endedFromOutside(
+  command: RunServerInput["command"],
+  running: Running,
+  signals: Signals,
+  log: Log,
+): Promise<"nothing left"> {
+  return new Promise((resolve) => {
+    running.hf?.on("worker.stopped", ({ workerId }) => {
+      const left = running.workers.filter(({ id }) => id !== workerId);
+      if (signals.received || left.length === running.workers.length) return;
+      running.workers = left;
+      if (left.length > 0) return;
+      if (command === "worker") {
+        log.info("The worker was asked to stop, and nothing else runs here: ending.");
+        resolve("nothing left");
+      } else log.warn("The worker was asked to stop: no jobs run here until the next start.");
+    });
+  });
 }
 
 async function start(
@@ -76,18 +97,7 @@ async function start(
   if (command !== "worker") await checkAddress(settings, folder);
   // The first start takes some seconds, and silence would look like a hang.
   if (folder !== undefined) log.info(`Opening the embedded database in ${folder}`);
-  const hf = await open({
-    database: settings.database.value,
-    data: settings.data.value,
-    schema: settings.schema.value,
-    keepDone: settings.keepDone.value,
-    keepEnded: settings.keepEnded.value,
-    queues: settings.queues.value,
-    purgeEvery: settings.purgeEvery.value,
-    lease: settings.lease.value,
-    inbox: settings.inbox.value,
-    log: calmTrouble(log),
-  });
+  const hf = await open({ ...openOptions(settings), log: calmTrouble(log) });
   running.hf = hf;
   const apps = settings.apps.value;
   const kinds = [...settings.jobs.value, ...(await prepareApps(hf, apps, settings.jobs.value))];

@@ -104,6 +104,21 @@ export function embeddedFolder({ database, data }: Settings): string | undefined
   return database.value.startsWith("embedded:") ? database.value.slice("embedded:".length) : undefined;
 }
 
+/** What open() is given. */
+export function openOptions(settings: Settings) {
+  return {
+    database: settings.database.value,
+    data: settings.data.value,
+    schema: settings.schema.value,
+    keepDone: settings.keepDone.value,
+    keepEnded: settings.keepEnded.value,
+    queues: settings.queues.value,
+    purgeEvery: settings.purgeEvery.value,
+    lease: settings.lease.value,
+    inbox: settings.inbox.value,
+  };
+}
+
 type Convert<T> = (name: string, value: string) => T;
 
 const byDefault = <T>(value: T): Found<T> => ({ value, source: "default" });

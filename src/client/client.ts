@@ -35,11 +35,13 @@ import { makeProblems, type Verdict } from "./problems.ts";
 import { makeSystem, type SystemFacts } from "./system.ts";
 import { type Audit, makeAudit, makeAuditChore } from "./audit.ts";
 import { type Doctor, makeDoctor } from "./doctor/doctor.ts";
+import { makeRepair, type MakeRepair } from "./doctor/repairs.ts";
 import { type Enqueued, makeEnqueuer } from "./enqueue.ts";
 import type { EnqueueOptions, EnqueueRow } from "./new-job.ts";
 import { type Jobs, makeJobs } from "./jobs.ts";
 import { makeSql, type Sql } from "./sql.ts";
 import { makeTokens, type Tokens } from "./tokens.ts";
+import { makeViews, type Views } from "./views.ts";
 import { makeWorkers, type Workers } from "./workers.ts";
 import { type HealthCheck, makeHealth } from "./health.ts";
 import { makeMetrics, type Metrics } from "./metrics.ts";
@@ -88,11 +90,15 @@ export interface Holdfast extends AsyncDisposable {
   system(): Promise<SystemFacts>;
   /** Whether all is well, check by check, with what to do where it is not. */
   readonly doctor: Doctor;
+  /** Mends one thing that the doctor found and offered to (`finding.repair.id`); answers with what it did. */
+  readonly repair: MakeRepair;
   /** For Prometheus. Counting begins with the first look at this property. */
   readonly metrics: Metrics;
   readonly workers: Workers;
   /** Who may call the HTTP API. */
   readonly tokens: Tokens;
+  /** What end users may be given, to watch one job or one batch. */
+  readonly views: Views;
   /** What people did over HTTP. */
   readonly audit: Audit;
   /** The database, for tables of your own. */
@@ -122,7 +128,12 @@ export interface ClientInput {
 
 export function makeClient({ db, store, options, events, pulses, seenForMs, hearsAll }: ClientInput): Holdfast {
   const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
-  const wakeUps = makeWakeUps(db, options.schema, trouble("wake-ups"));
+  const wakeUps = makeWakeUps({
+    db,
+    schema: options.schema,
+    onHeard: (from) => events.has("wake.heard") && events.emit("wake.heard", { from }),
+    onTrouble: trouble("wake-ups"),
+  });
   const inboxRoom = makeInboxRoom({ db, store, limits: options.inbox, events });
   const occupancy = makeOccupancy();
   const workers = new Set<Worker>();
@@ -142,6 +153,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
   const enqueuer = makeEnqueuer({
     store,
     onTrouble: trouble("enqueue"),
+    onAnswered: (count, tookMs) => events.has("enqueue.made") && events.emit("enqueue.made", { jobs: count, tookMs }),
     offer(kind, count) {
       for (const worker of workers) {
         const offered = worker.offer(kind, count);
@@ -304,11 +316,13 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       rules,
       asRun: (kind) => withDefaults(kind, options),
     }),
+    repair: makeRepair({ store, janitor }),
     get metrics() {
       return counting.metrics();
     },
     workers: makeWorkers({ store, tell: () => wakeUps.send({}) }),
     tokens: makeTokens(store),
+    views: makeViews({ store, jobs, batches }),
     audit: makeAudit(store),
     sql: makeSql(db, options.schema, options.migrate),
     inbox(recipient) {

@@ -38,6 +38,8 @@ export interface EnqueuerInput {
   onEnqueued(jobs: readonly NewJob[], results: readonly Inserted[], taken: boolean): void;
   /** A worker of this process that waits for as many jobs of this kind. */
   offer(kind: string, count: number): HandOver | undefined;
+  /** How long the statement that stored so many jobs took. */
+  onAnswered(jobs: number, tookMs: number): void;
   onTrouble(error: unknown): void;
 }
 
@@ -50,7 +52,7 @@ const PAUSES_MS = [50, 250, 1_000, 2_500];
 
 const STORED = { created: true, conflict: false, coalesced: false };
 
-export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerInput): Enqueuer {
+export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }: EnqueuerInput): Enqueuer {
   /**
    * Straight to a worker that waits for them: stored and claimed in one commit. "none": nobody waits; "unknown": they may be
    * stored all the same, and even done.
@@ -59,8 +61,10 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
     const worker = canBeTaken(jobs) ? offer(jobs[0]!.kind, jobs.length) : undefined;
     if (!worker) return "none";
     let taken: ClaimedJob[];
+    const sentAt = performance.now();
     try {
       taken = await insertTaken(store, jobs, worker);
+      onAnswered(jobs.length, performance.now() - sentAt);
     } catch (error) {
       worker.failed(error);
       onTrouble(error);
@@ -83,7 +87,9 @@ export function makeEnqueuer({ store, onEnqueued, offer, onTrouble }: EnqueuerIn
             jobs.map((job) => job.id),
           );
         const missing = jobs.filter((job) => !known.has(job.id));
+        const sentAt = performance.now();
         const inserted = missing.length === 0 ? [] : await insertJobs(store, missing, lockTimeoutMs);
+        if (missing.length > 0) onAnswered(missing.length, performance.now() - sentAt);
         const results = known.size === 0 ? inserted : withKnown(jobs, known, inserted);
         onEnqueued(jobs, results, false);
         return results;

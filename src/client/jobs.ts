@@ -16,8 +16,10 @@ import { findKey, type KnownKey } from "../store/jobs/find-key.ts";
 import { type Counted, countJobs, findJobs } from "../store/jobs/find.ts";
 import { type JobTexts, readAttempts, readJob, readTexts } from "../store/jobs/read.ts";
 import { listNotes, type Note } from "../store/notes/list.ts";
+import { type Released, releaseIfRunning } from "../store/jobs/release.ts";
 import { retryIfDead } from "../store/jobs/retry.ts";
 import type { KeepEnded } from "../store/jobs/keep-ended.ts";
+import { anyDue } from "../store/stats/any-due.ts";
 import type { Store } from "../store/sql.ts";
 import type { WakeUps } from "../worker/wake-ups.ts";
 import { type JobFilterOptions, toJobFilter } from "./job-filter.ts";
@@ -45,10 +47,17 @@ export interface Jobs {
   notes(id: string): Promise<Note[]>;
   /** Payload and result as JSON texts, with every digit. */
   texts(id: string): Promise<JobTexts | undefined>;
+  /** Whether a job of these kinds could be claimed now. */
+  areDue(kinds: readonly string[]): Promise<boolean>;
   /** The job that a key of this kind stands for, also when the job itself is gone; null: the key is free. */
   byKey(kind: string, key: string): Promise<KnownKey | null>;
   /** "cancelled" at once if it was waiting; "requested" if it runs: its signal is aborted and no retry follows. */
   cancel(id: string): Promise<"cancelled" | "requested">;
+  /**
+   * Takes a running job away from its worker: it runs again, elsewhere or there, without using an attempt. Its handler's
+   * signal is aborted, and whatever it still says is refused.
+   */
+  release(id: string): Promise<void>;
   /** A dead job runs again with a full budget; its failures stay on record. */
   retry(id: string): Promise<void>;
   /** A dead job leaves the list of dead ones; it stays readable for the retention. */
@@ -98,6 +107,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     count: async (filter = {}) => await countJobs(store, toJobFilter(filter)),
     notes: (id) => listNotes(store, checkId(id, "The job id")),
     texts: (id) => readTexts(store, checkId(id, "The job id")),
+    areDue: (kinds) => anyDue(store, kinds),
     byKey: (kind, key) => findKey(store, checkName("The kind", kind), checkKey("The key", key)),
     async cancel(id) {
       const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id, "The job id")], keepEnded));
@@ -106,6 +116,25 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
       if (cancelled.heir) wakeUps.send({ ids: [cancelled.heir] });
       return cancelled.how;
+    },
+    async release(id) {
+      checkId(id, "The job id");
+      let released: Released | undefined;
+      // A row that is being written is free again in a moment.
+      for (let tries = 0; !released && tries < MAX_TRIES; tries += 1) {
+        if (tries > 0) await sleep(20 * tries);
+        [released] = await patiently(() => releaseIfRunning(store, [id]));
+        if (!released && (await found(id)).state !== "running") break;
+      }
+      if (!released) {
+        const job = await found(id);
+        throw job.state === "running"
+          ? new StateConflict(`Job ${id} is being written by its handler right now.`, "Try again.")
+          : conflict(job, "released", "Only running jobs can be.");
+      }
+      const { kind, rank, token } = released;
+      wakeUps.send({ releasedTokens: [`${token}/${id}`] });
+      wakeUps.send({ kind, rank, ids: [id] });
     },
     async retry(id) {
       const result = await retryIfDead(store, checkId(id, "The job id"));

@@ -16,6 +16,7 @@ import { jobContracts } from "./contracts/jobs.ts";
 import { queueContracts } from "./contracts/queues.ts";
 import { systemContracts } from "./contracts/system.ts";
 import { tokenContracts } from "./contracts/tokens.ts";
+import { viewContracts } from "./contracts/views.ts";
 import { workerContracts } from "./contracts/workers.ts";
 
 /** Every route of the API: method, path, role, input and output. */
@@ -35,6 +36,7 @@ export const CONTRACTS = {
   ...appContracts,
   ...eventContracts,
   ...tokenContracts,
+  ...viewContracts,
   ...auditContracts,
   ...documentContracts,
   ...healthContracts,

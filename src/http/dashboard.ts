@@ -1,11 +1,20 @@
 // The dashboard at `/`: a page and what belongs to it, built into the package. It holds nothing but the program, so nobody is
 // asked who they are; what it shows comes from the API, with the token of whoever looks.
+//
+// And <job-progress>, the element with which apps show their users how far something is, as one file.
 import type { Context, Hono } from "hono";
 import { fileAnswer } from "./static-files.ts";
 
 const FOLDER = new URL("../dashboard/", import.meta.url);
+const ELEMENT = new URL("../job-progress/", import.meta.url);
 /** The names of these files change with their content. */
 const FOR_EVER = "public, max-age=31536000, immutable";
+
+export function addJobProgress(app: Hono): void {
+  app.get("/job-progress.js", async (context, next) => {
+    return (await fileAnswer(ELEMENT, "job-progress.js", context.req.method)) ?? (await next());
+  });
+}
 
 export function addDashboard(app: Hono): void {
   const answer =

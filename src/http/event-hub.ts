@@ -11,8 +11,8 @@ import { makeLookAround } from "./look-around.ts";
 
 type EventName = keyof HoldfastEvents;
 
-/** They may hold what only the log should. */
-const NOT_TOLD: readonly EventName[] = ["trouble", "lease.beat"];
+/** They may hold what only the log should, or are about how, not what: for metrics. */
+const NOT_TOLD: readonly EventName[] = ["trouble", "lease.beat", "enqueue.made", "claim.made", "wake.heard"];
 const HEARD: readonly EventName[] = EVENT_NAMES.filter((name) => !NOT_TOLD.includes(name));
 
 /** That something happened, and how often: for those who then look themselves. At most once a second. */

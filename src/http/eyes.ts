@@ -4,13 +4,15 @@ import { isBatchKind } from "../job/define-batch.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import type { Caller } from "../shared/caller.ts";
 import { hasRole } from "../shared/roles.ts";
-import { redact, redactText } from "./redact.ts";
+import { isMasked, redact, redactText } from "./redact.ts";
 
 export interface Eyes {
   /** A copy of the same shape, or the value itself. `kind` undefined: of any kind of batch. */
   see<T>(value: T, kind: string | undefined): T;
   /** The same for JSON text, with every digit of its numbers kept. `anywhere`: see Redaction. */
   seeText(json: string, kind: string | undefined, anywhere?: boolean): string;
+  /** Whether what stands at this path of a payload is masked. `kind` undefined: of some kind. */
+  hides(path: string, kind: string | undefined): boolean;
   /** Whether what is seen of an item depends on the kind of its batch. */
   readonly asksForKind: boolean;
 }
@@ -30,6 +32,10 @@ export function makeEyes(kinds: readonly AnyJobKind[]): MakeEyes {
         isPlain(kind) ? value : (redact(value, { secrets, paths: pathsOf(kind) }) as T),
       seeText: (json, kind, anywhere = false) =>
         isPlain(kind) ? json : redactText(json, { secrets, paths: pathsOf(kind), anywhere }),
+      hides: (path, kind) => {
+        const paths = kind === undefined && owner === null ? kinds.flatMap(({ redact: all }) => all) : pathsOf(kind);
+        return isMasked(path.split("."), { secrets, paths });
+      },
       asksForKind: owner === null && ofBatches.length > 0,
     };
   };

@@ -1,5 +1,6 @@
 // Fields that several contracts have. What a field's error says is the hint that a caller gets: what to give instead.
 import { z } from "zod";
+import { refuseRoundedIntegers } from "../job/storable.ts";
 
 export const isoTime = z.string().meta({ format: "date-time", description: "ISO 8601, in UTC" });
 export const uuid = z.string().meta({ format: "uuid" });
@@ -12,11 +13,40 @@ export function wholeNumber(least: number, most: number, description: string) {
   const hint = `Give a whole number from ${least} to ${most}.`;
   return z
     .string()
-    .regex(/^\d{1,9}$/, { error: hint })
+    .regex(least < 0 ? /^-?\d{1,9}$/ : /^\d{1,9}$/, { error: hint })
     .transform(Number)
     .refine((value) => value >= least && value <= most, { error: hint })
     .optional()
     .meta({ type: "integer", minimum: least, maximum: most, description });
+}
+
+/** Several whole numbers from 1 with commas, in a query. */
+export const wholeNumbers = (description: string) =>
+  z
+    .string()
+    .regex(/^\d{1,15}(,\d{1,15})*$/, { error: "Give whole numbers with commas: 4,9,12." })
+    .transform((text) => text.split(",").map(Number))
+    .optional()
+    .meta({ description, examples: ["4,9,12"] });
+
+/** JSON in a query: what a body would have as it is. */
+export function jsonText<S extends z.ZodType>(schema: S, example: string, description: string) {
+  return z
+    .string()
+    .transform((text, context): unknown => {
+      let value: unknown;
+      try {
+        value = JSON.parse(text);
+      } catch {
+        context.addIssue({ code: "custom", message: `Give JSON, escaped for a URL: ${example}` });
+        return z.NEVER;
+      }
+      refuseRoundedIntegers("The query", text);
+      return value;
+    })
+    .pipe(schema)
+    .optional()
+    .meta({ description, examples: [example] });
 }
 
 /** One word of a list, in a query. */

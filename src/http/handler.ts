@@ -20,7 +20,7 @@ import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./ca
 import { type AnyContract, hasJson, type InputOf, isBytes } from "./contract.ts";
 import type { Contracts } from "./contracts.ts";
 import type { SettingView } from "./contracts/system.ts";
-import { addDashboard } from "./dashboard.ts";
+import { addDashboard, addJobProgress } from "./dashboard.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
 import { makeEventHub } from "./event-hub.ts";
 import { isLines } from "./lines.ts";
@@ -42,7 +42,9 @@ import { makeQueueRoutes } from "./routes/queues.ts";
 import type { Answer, Route } from "./routes/route.ts";
 import { makeSystemRoutes } from "./routes/system.ts";
 import { makeTokenRoutes } from "./routes/tokens.ts";
+import { makeViewRoutes } from "./routes/views.ts";
 import { makeWorkerRoutes } from "./routes/workers.ts";
+import { makeViewStreams } from "./view-streams.ts";
 
 /** What `makeHandler` takes. */
 export interface HandlerOptions extends HostOptions {
@@ -105,6 +107,13 @@ const HEADERS: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
+/** A view is all that is needed to see it, and end users look from the pages of apps: no cookie or token goes with it. */
+const FOR_EVERY_PAGE = /^\/(api\/v1\/views\/[^/]+(\/events)?|job-progress\.js)$/;
+const OPEN_HEADERS: Readonly<Record<string, string>> = {
+  "access-control-allow-origin": "*",
+  "cross-origin-resource-policy": "cross-origin",
+};
+
 /** The HTTP API and the dashboard as one function from Request to Response, to be mounted anywhere. */
 export function makeHandler(options: HandlerOptions): Handler {
   refuseUnknown("makeHandler()", options, KNOWN);
@@ -118,12 +127,13 @@ export function makeHandler(options: HandlerOptions): Handler {
   });
   const hub = makeEventHub(hf);
   const streams = makeChangeStreams(hf);
+  const viewStreams = makeViewStreams(hf);
   const health = makeHealthRoutes(hf, isStopping);
   const all: Record<keyof Contracts, Route> = {
     ...makeJobRoutes(hf, kinds),
     ...makeBatchChangeRoutes(hf, kinds, streams),
     ...makeBatchRoutes(hf, kinds),
-    ...makeActionRoutes(hf),
+    ...makeActionRoutes(hf, kinds),
     ...makeErrorRoutes(hf),
     ...makeSystemRoutes({ hf, kinds, environment: options.environment, settings: options.settings }),
     ...makeInboxRoutes(hf),
@@ -134,6 +144,7 @@ export function makeHandler(options: HandlerOptions): Handler {
     ...makeAppListRoutes(apps),
     ...makeEventRoutes(hub),
     ...makeTokenRoutes(hf),
+    ...makeViewRoutes(hf, viewStreams),
     ...makeAuditRoutes(hf),
     ...makeDocumentRoutes(version()),
     ...health,
@@ -142,7 +153,8 @@ export function makeHandler(options: HandlerOptions): Handler {
   const app = new Hono();
   app.use(async (context, next) => {
     await next();
-    for (const [name, value] of Object.entries(HEADERS)) {
+    const forAll = FOR_EVERY_PAGE.test(context.req.path) ? OPEN_HEADERS : {};
+    for (const [name, value] of Object.entries({ ...HEADERS, ...forAll })) {
       if (!context.res.headers.has(name)) context.header(name, value);
     }
   });
@@ -169,6 +181,7 @@ export function makeHandler(options: HandlerOptions): Handler {
   }
   if (!options.healthOnly) {
     addAppRoutes({ app, apps, hf, identify, onError });
+    addJobProgress(app);
     if (options.dashboard ?? true) addDashboard(app);
   }
   app.all("*", async (context) => {
@@ -186,6 +199,7 @@ export function makeHandler(options: HandlerOptions): Handler {
     endStreams() {
       hub.end();
       streams.end();
+      viewStreams.end();
     },
   });
 }

@@ -42,6 +42,21 @@ function mask(
   return Object.fromEntries(entries);
 }
 
+/** Whether this redaction masks what stands at a path; a number in it may be a place in a list. */
+export function isMasked(path: Path, { secrets, paths }: Redaction): boolean {
+  if (!secrets && paths.length === 0) return false;
+  if (path.length > DEEPEST || (secrets && path.some((name) => SECRET.test(name)))) return true;
+  return paths.some((masked) => leadsThrough(path, masked.split(".")));
+}
+
+/** Whether a path goes to `masked`, or through it to what is inside. */
+function leadsThrough([name, ...rest]: Path, masked: Path): boolean {
+  if (masked.length === 0) return true;
+  if (name === undefined) return false;
+  const isStep = name === masked[0] && leadsThrough(rest, masked.slice(1));
+  return isStep || (/^-?\d+$/.test(name) && leadsThrough(rest, masked));
+}
+
 /** A number with more digits than a double has, in JSON text; strings are passed over. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 /** NUL cannot be stored, so no payload has it. */

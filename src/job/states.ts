@@ -37,6 +37,7 @@ export const TRANSITIONS = [
   { from: "running", to: "dead", by: "settle" },
   { from: "running", to: "cancelled", by: "settle" },
   { from: "running", to: "pending", by: "expire" },
+  { from: "running", to: "pending", by: "release" },
   { from: "pending", to: "dead", by: "bury" },
   { from: "pending", to: "cancelled", by: "cancel" },
   { from: "dead", to: "pending", by: "retry" },

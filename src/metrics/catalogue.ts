@@ -26,6 +26,16 @@ export const METRICS = {
     help: "Jobs taken back by this process from workers that died.",
     labels: ["kind"],
   },
+  claims_total: {
+    type: "counter",
+    help: "How often workers of this process asked for jobs: they got some, or none; error: no answer.",
+    labels: ["result"],
+  },
+  wake_ups_total: {
+    type: "counter",
+    help: "Hints to the workers of this process that something may be due, from here or from another process.",
+    labels: ["from"],
+  },
   handler_errors_total: {
     type: "counter",
     help: "Attempts that failed in this process, by the class of their error.",
@@ -130,6 +140,12 @@ export const METRICS = {
     help: "How long runs of this process took.",
     labels: ["queue", "kind", "outcome"],
   },
+  claim_size: { type: "histogram", help: "Jobs in one claim that got some.", labels: [] },
+  enqueue_seconds: {
+    type: "histogram",
+    help: "How long the statements that store jobs took, each for one job or for many.",
+    labels: [],
+  },
   lease_renewal_seconds: { type: "histogram", help: "How long beats of this process took.", labels: [] },
   janitor_run_seconds: { type: "histogram", help: "How long a chore took.", labels: ["chore"] },
 } as const satisfies Record<string, Definition>;
@@ -153,5 +169,7 @@ export const BATCH_ENDS = ["done", "cancelled"] as const;
 /** Besides those of its kind. */
 export const ITEM_ENDS = ["error", "cancelled", "handed-over"] as const;
 export const BATCH_FAULTS = ["healed", "miscounted"] as const;
+export const CLAIMS = ["some", "none", "error"] as const;
+export const WAKE_UPS = ["here", "elsewhere"] as const;
 export const RENEWALS = ["ok", "lost", "error"] as const;
 export const DEPTHS = ["ready", "scheduled", "retrying", "running", "dead", "paused"] as const;

@@ -29,7 +29,13 @@ interface ParcelEvent {
 /** What `hf.on` can listen to; docs/events.md says when each is told. */
 export interface HoldfastEvents {
   "job.enqueued": JobEvent & { created: boolean; conflict: boolean };
+  /** A statement that stored jobs for enqueues of this process. */
+  "enqueue.made": { jobs: number; tookMs: number };
   "job.claimed": RunEvent & { waitedMs: number };
+  /** A worker here asked for jobs; `error`: it got no answer. What enqueues hand over to it is not asked for. */
+  "claim.made": { workerId: string; jobs: number; tookMs: number; error: unknown };
+  /** The workers here were told that something may be due: by this process, or by another. */
+  "wake.heard": { from: "here" | "elsewhere" };
   "job.done": RunEvent & { durationMs: number };
   "job.retrying": RunEvent & { durationMs: number; error: ErrorRecord | undefined; runAt: Date };
   "job.snoozed": RunEvent & { durationMs: number; runAt: Date };
@@ -85,7 +91,10 @@ export interface HoldfastEvents {
 
 export const EVENT_NAMES = [
   "job.enqueued",
+  "enqueue.made",
   "job.claimed",
+  "claim.made",
+  "wake.heard",
   "job.done",
   "job.retrying",
   "job.snoozed",

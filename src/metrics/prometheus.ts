@@ -9,6 +9,7 @@ import type { Emitter } from "../shared/emitter.ts";
 import {
   BATCH_ENDS,
   BATCH_FAULTS,
+  CLAIMS,
   DEPTHS,
   ITEM_ENDS,
   METRICS,
@@ -18,6 +19,7 @@ import {
   PREFIX,
   RENEWALS,
   RESULTS,
+  WAKE_UPS,
 } from "./catalogue.ts";
 import type { HoldfastEvents } from "./events.ts";
 
@@ -77,6 +79,7 @@ export interface Prometheus {
 }
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600];
+const SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const MOST_NAMES = 500;
 
 export function makePrometheus(input: PrometheusInput): Prometheus {
@@ -90,12 +93,16 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   });
   const counter = (name: MetricName): Counter => new Counter(made(name));
   const gauge = (name: MetricName): Gauge => new Gauge(made(name));
-  const histogram = (name: MetricName): Histogram => new Histogram({ ...made(name), buckets: SECONDS });
+  const histogram = (name: MetricName, buckets = SECONDS): Histogram => new Histogram({ ...made(name), buckets });
 
   const enqueued = counter("jobs_enqueued_total");
   const started = counter("jobs_started_total");
   const finished = counter("jobs_finished_total");
   const recovered = counter("jobs_recovered_total");
+  const claims = counter("claims_total");
+  const claimSize = histogram("claim_size", SIZES);
+  const enqueueTook = histogram("enqueue_seconds", [0.001, 0.0025, ...SECONDS]);
+  const wakes = counter("wake_ups_total");
   const handlerErrors = counter("handler_errors_total");
   const renewals = counter("lease_renewals_total");
   const renewalTook = histogram("lease_renewal_seconds");
@@ -149,6 +156,8 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
   };
   for (const event of PARCEL_EVENTS) for (const known of [parcels, parcelBytes]) known.inc({ event }, 0);
   for (const result of RENEWALS) renewals.inc({ result }, 0);
+  for (const result of CLAIMS) claims.inc({ result }, 0);
+  for (const from of WAKE_UPS) wakes.inc({ from }, 0);
   for (const fault of BATCH_FAULTS) batchFaults.inc({ fault }, 0);
   const knownChores = new Set<string>();
   function knowChores(): void {
@@ -186,6 +195,12 @@ export function makePrometheus(input: PrometheusInput): Prometheus {
       const result = created ? "inserted" : "duplicate";
       enqueued.inc({ queue: bounded(queue), kind: bounded(kind), result });
     }),
+    events.on("enqueue.made", ({ tookMs }) => enqueueTook.observe(tookMs / 1_000)),
+    events.on("claim.made", ({ jobs, error }) => {
+      claims.inc({ result: error !== undefined ? "error" : jobs > 0 ? "some" : "none" });
+      if (jobs > 0) claimSize.observe(jobs);
+    }),
+    events.on("wake.heard", ({ from }) => wakes.inc({ from })),
     events.on("job.claimed", ({ kind, queue, waitedMs }) => {
       const labels = { queue: bounded(queue), kind: bounded(kind) };
       started.inc(labels);

@@ -37,7 +37,7 @@ export function grantsSql(schema: string, role: string, duty: Duty): string {
     `alter default privileges in schema ${inSchema} grant execute on functions to ${to};`,
     ...(duty === "work" ? [`revoke insert, update, delete on ${tables(LEDGERS)} from ${to};`] : []),
     // Neither has anything to do with who may call the HTTP API.
-    ...(duty === "work" ? [] : [`revoke select on ${tables(["access_tokens", "audit"])} from ${to};`]),
+    ...(duty === "work" ? [] : [`revoke select on ${tables(["access_tokens", "audit", "secrets"])} from ${to};`]),
     ...(duty === "enqueue"
       ? Object.entries(ENQUEUED).map(([table, may]) => `grant ${may} on ${tables([table])} to ${to};`)
       : []),

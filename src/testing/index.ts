@@ -1,5 +1,5 @@
 // The door for users' tests: re-exports only.
-export { drain, type Drained, type DrainOptions } from "./drain.ts";
+export { runDue, type DueRuns, type RunDueOptions } from "./run-due.ts";
 export { openTest, type OpenTestOptions, type TestHoldfast } from "./open-test.ts";
 export { runJob, type JobRun, type RunJobOptions } from "./run-job.ts";
 export type { TestClock } from "./test-clock.ts";

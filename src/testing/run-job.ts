@@ -86,7 +86,7 @@ const refuse = (): Promise<never> =>
   Promise.reject(
     new OptionInvalid(
       "runJob() runs a handler without a database.",
-      "For one that uses job.transaction, step, chunks or checkpoint: openTest(), enqueue, drain().",
+      "For one that uses job.transaction, step, chunks or checkpoint: openTest(), enqueue, runDue().",
     ),
   );
 

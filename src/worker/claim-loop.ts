@@ -83,6 +83,8 @@ export interface ClaimLoopInput {
   onClaimed(jobs: ClaimedJob[], claim: Claim): void;
   /** It took nothing beyond that, or nobody will ask. */
   onAnswered(claim: Claim, leasesMs: readonly number[]): void;
+  /** Each time it asked for jobs: how many it got, and how long that took. */
+  onTook(jobs: number, tookMs: number, error?: unknown): void;
   onTrouble(error: unknown): void;
   /** After each turn: how long until the next. */
   onTurn(waitMs: number): void;
@@ -146,9 +148,12 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     const claim: Claim = { token: holder.token, sentAt: clockMs(), alone, isLight: how === "light" };
     let jobs: ClaimedJob[] = [];
     input.onClaiming(claim, leasesMs);
+    const sentAt = performance.now();
     try {
       jobs = await ask(holder);
+      input.onTook(jobs.length, performance.now() - sentAt);
     } catch (error) {
+      input.onTook(0, performance.now() - sentAt, error);
       // The claim may have been made and only its reply lost.
       if (isConnectionTrouble(error)) unknown.push({ ...claim, isLight: false });
       else input.onAnswered(claim, leasesMs);

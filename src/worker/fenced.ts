@@ -78,6 +78,7 @@ export async function fenced<T>(
       here.isOpen = false;
     }
   });
+  if (run.completedAs) run.hasCompleted = true;
   // What the database knows, our own clock must know too: it would end the run otherwise if beats cannot get through.
   if (run.lease) run.lease.goodUntil = Math.max(run.lease.goodUntil, renewedAt + run.leaseMs);
   return result;

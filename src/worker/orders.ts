@@ -1,4 +1,4 @@
-// What people told this worker: which queues are paused, and whether it takes no more jobs. It asks at the start, with
+// What people told this worker: which queues are paused, and whether it takes no more jobs, or is to end. It asks at the start, with
 // every beat of the worker, and when it is woken without a reason; asking is a read of two tiny tables. A claim does not
 // look at it: what was claimed of a paused queue is given back and set aside, once, and no claim lists it until the
 // queue is resumed.
@@ -22,15 +22,18 @@ export interface OrdersInput {
   onResumed(): void;
   /** It may take jobs again. */
   onUndrained(): void;
+  /** It is to end; told once. */
+  onStopAsked(): void;
   onTrouble(error: unknown): void;
 }
 
 /** Jobs of a resumed queue are let in batch by batch. */
 const RESUMING_MS = 10_000;
 
-export function makeOrders({ store, workerId, onResumed, onUndrained, onTrouble }: OrdersInput): Orders {
+export function makeOrders({ store, workerId, onResumed, onUndrained, onStopAsked, onTrouble }: OrdersInput): Orders {
   let paused: ReadonlySet<string> = new Set();
   let drains = false;
+  let isToStop = false;
   let resumedAt = -Infinity;
   const questions = makeCoalescer<undefined, void>({
     maxEntries: 1_000,
@@ -44,6 +47,10 @@ export function makeOrders({ store, workerId, onResumed, onUndrained, onTrouble 
         const isFree = drains && !orders.drains;
         drains = orders.drains;
         if (isFree) onUndrained();
+        if (orders.stops && !isToStop) {
+          isToStop = true;
+          onStopAsked();
+        }
       } catch (error) {
         onTrouble(error);
       }

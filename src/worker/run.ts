@@ -41,6 +41,8 @@ export interface Run {
   outcome: Outcome | undefined;
   /** What the handler's own transaction made of the job, if that has committed. */
   completedAs: Verdict | undefined;
+  /** That transaction was ours, and has surely committed. */
+  hasCompleted: boolean;
   /** Of an item: what that set off in its batch. */
   advanced: Advanced | undefined;
   /** The outcome's result as JSON text. */
@@ -78,6 +80,7 @@ export function makeRun({ job, kind, token, alone, now }: RunInput): Run {
     aborted: undefined,
     outcome: undefined,
     completedAs: undefined,
+    hasCompleted: false,
     advanced: undefined,
     result: undefined,
     hasSlot: true,

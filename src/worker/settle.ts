@@ -261,6 +261,12 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
         run.outcome = outcome;
         return items.settle(run);
       }
+      // Nothing is left to write, and it is told before whatever comes next of the job: asking could take longer than that.
+      if (run.hasCompleted && run.completedAs) {
+        run.outcome = outcome;
+        keeper.drop(run, "settled");
+        return onSettled(run, outcome, { verdict: run.completedAs });
+      }
       run.outcome = keepable(run, outcome);
       if (run.outcome.type !== "done" || run.job.group_key !== null) return settleCarefully(run);
       quick.push(run);

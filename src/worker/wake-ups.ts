@@ -8,6 +8,8 @@ import type { WakeUp } from "./claim-loop.ts";
 export interface ProcessWakeUp extends WakeUp {
   /** Running jobs that were asked to stop. */
   cancelIds?: readonly string[];
+  /** Runs that are over because their jobs were released. */
+  releasedTokens?: readonly string[];
 }
 
 export interface WakeUps {
@@ -30,8 +32,13 @@ interface Message {
   lanes?: [kind: string, rank: number | null][];
   ids?: [id: string, rank: number | null][];
   cancelIds?: string[];
+  releasedTokens?: string[];
   everything?: boolean;
 }
+
+/** It names nothing: whoever hears it looks at everything. */
+export const isPlain = ({ kind, ids, cancelIds, releasedTokens }: ProcessWakeUp): boolean =>
+  kind === undefined && !ids && !cancelIds && !releasedTokens;
 
 /** One per schema, and never longer than Postgres allows a channel's name to be. */
 function channelOf(schema: string): string {
@@ -40,13 +47,22 @@ function channelOf(schema: string): string {
   return `holdfast:${createHash("sha256").update(schema).digest("hex").slice(0, 40)}`;
 }
 
-export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) => void): WakeUps {
+export interface WakeUpsInput {
+  db: Db;
+  schema: string;
+  /** Once for each hint, whatever it names. */
+  onHeard(from: "here" | "elsewhere"): void;
+  onTrouble(error: unknown): void;
+}
+
+export function makeWakeUps({ db, schema, onHeard, onTrouble }: WakeUpsInput): WakeUps {
   const channel = channelOf(schema);
   const from = uuidv7().slice(-12);
   const hearers = new Set<(wakeUp: ProcessWakeUp) => void>();
   const lanes = new Map<string, [string, number | null]>();
   const ids = new Map<string, number | null>();
   let cancelIds = new Set<string>();
+  let releasedTokens = new Set<string>();
   let everything = false;
   let timer: NodeJS.Timeout | undefined;
   let lastSentAt = 0;
@@ -67,6 +83,9 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
     if (ids.size > 0) message.ids = [...ids].slice(0, MAX_IDS);
     const toCancel = [...cancelIds];
     if (toCancel.length > 0) message.cancelIds = toCancel.slice(0, MAX_IDS);
+    // What is beyond is refused when it settles: this only makes it sooner.
+    if (releasedTokens.size > 0) message.releasedTokens = [...releasedTokens].slice(0, MAX_IDS);
+    releasedTokens = new Set();
     if (everything) message.everything = true;
     lanes.clear();
     ids.clear();
@@ -82,6 +101,7 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
 
   return {
     send(wakeUp) {
+      onHeard("here");
       hear(wakeUp);
       // An embedded database has no other process to tell.
       if (db.tier === "embedded" || closed) return;
@@ -89,7 +109,8 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
       if (wakeUp.kind !== undefined) lanes.set(`${wakeUp.kind} ${wakeUp.rank}`, [wakeUp.kind, wakeUp.rank ?? null]);
       for (const id of wakeUp.ids ?? []) ids.set(id, wakeUp.rank ?? null);
       for (const id of wakeUp.cancelIds ?? []) cancelIds.add(id);
-      if (wakeUp.kind === undefined && !wakeUp.ids && !wakeUp.cancelIds) everything = true;
+      for (const token of wakeUp.releasedTokens ?? []) releasedTokens.add(token);
+      if (isPlain(wakeUp)) everything = true;
       if (timer) return;
       const wait = GAP_MS - (Date.now() - lastSentAt);
       if (wait <= 0) flush();
@@ -106,6 +127,8 @@ export function makeWakeUps(db: Db, schema: string, onTrouble: (error: unknown) 
           try {
             const message = JSON.parse(payload) as Message;
             if (message.from === from) return;
+            onHeard("elsewhere");
+            if (message.releasedTokens) hear({ releasedTokens: message.releasedTokens });
             if (message.cancelIds) hear({ cancelIds: message.cancelIds });
             for (const [id, rank] of message.ids ?? []) hear({ ids: [id], rank: rank ?? undefined });
             for (const [kind, rank] of message.lanes ?? []) hear({ kind, rank: rank ?? undefined });

@@ -37,7 +37,7 @@ import { markOld, markRuns, suitsLight } from "./light.ts";
 import { abortRun, makeRun, type Run } from "./run.ts";
 import { makeSettler, type Settled } from "./settle.ts";
 import { makeThreadBeater } from "./thread-beater.ts";
-import type { WakeUps } from "./wake-ups.ts";
+import { isPlain, type WakeUps } from "./wake-ups.ts";
 
 export interface WorkerInput {
   store: Store;
@@ -139,6 +139,8 @@ export function makeWorker(input: WorkerInput): Worker {
     workerId: id,
     onResumed: () => loop.rewind(),
     onUndrained: () => loop.slotFreed(),
+    // Not awaited: it ends by waiting for what asked.
+    onStopAsked: () => void service.stop().catch(trouble("stop")),
     onTrouble: trouble("orders"),
   });
   const settler = makeSettler({
@@ -163,6 +165,8 @@ export function makeWorker(input: WorkerInput): Worker {
     onClaiming: ({ token, sentAt }, leasesMs) => keeper.expect(token, leasesMs, sentAt),
     onClaimed: startRuns,
     onAnswered: ({ token }, leasesMs) => keeper.expectNoMore(token, leasesMs),
+    onTook: (jobs, tookMs, error) =>
+      events.has("claim.made") && events.emit("claim.made", { workerId: id, jobs, tookMs, error }),
     onTrouble: trouble("claim loop"),
     onTurn: (waitMs) => claimPulse?.beat(waitMs),
     pollMs: input.pollMs,
@@ -263,7 +267,9 @@ export function makeWorker(input: WorkerInput): Worker {
     // Whatever its death set off is of a kind we may not know.
     if (verdict === "dead") wakeUps.send({});
     const durationMs = performance.now() - run.startedAt;
-    if (verdict !== "release") input.tally.count(run.job.queue, kind, verdict, run.job.lag_ms, durationMs);
+    // An item that failed for good is an error of its batch; nobody finds it among the dead.
+    const counted = verdict === "dead" && run.kind.batch ? "error" : verdict;
+    if (verdict !== "release") input.tally.count(run.job.queue, kind, counted, run.job.lag_ms, durationMs);
     const error = "error" in outcome ? outcome.error : undefined;
     if (run.kind.batch && (settled.label || verdict === "handed")) {
       const { batch: batchId, seq } = run.job.payload as ItemJobPayload;
@@ -311,6 +317,13 @@ export function makeWorker(input: WorkerInput): Worker {
     });
   }
 
+  /** Its job was released: somebody else may run it already. */
+  function takeAway(run: Run): void {
+    if (run.outcome || run.aborted === "lease-lost") return;
+    abortRun(run, "lease-lost");
+    events.emit("lease.lost", describe(run));
+  }
+
   /** Handlers that are alive but stuck: the job is settled as timed out; what the handler does later is refused. */
   function endOverdue(): void {
     const now = performance.now();
@@ -348,10 +361,13 @@ export function makeWorker(input: WorkerInput): Worker {
         void Promise.all([beatWorker(store, id, runs.size), orders.learn()]).catch(trouble("worker beat"));
       }, REGISTER_EVERY_MS);
       stopHearing = wakeUps.subscribe((wakeUp) => {
-        const { cancelIds } = wakeUp;
-        if (wakeUp.kind === undefined && !wakeUp.ids && !cancelIds) void orders.learn();
-        if (!cancelIds) return loop.wake(wakeUp);
-        for (const run of runs) if (cancelIds.includes(run.job.id)) abortRun(run, "cancelled");
+        const { cancelIds = [], releasedTokens = [] } = wakeUp;
+        if (isPlain(wakeUp)) void orders.learn();
+        if (cancelIds.length + releasedTokens.length === 0) return loop.wake(wakeUp);
+        for (const run of runs) {
+          if (cancelIds.includes(run.job.id)) abortRun(run, "cancelled");
+          if (releasedTokens.includes(`${run.token}/${run.job.id}`)) takeAway(run);
+        }
       });
       stopSeeing = occupancy.onChange(() => loop.slotFreed());
       keeper.start();

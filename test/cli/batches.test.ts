@@ -29,69 +29,106 @@ test("create from stdin and wait: the id and the lines on stdout, exit code 0", 
   expect(lines.at(-1)).toBe("6 of 6 (100 %)  done  fine 6");
 });
 
-test("items that fail: exit code 4, errors in groups, retry-failed, show, list, items, export", async () => {
-  await writeFile(join(cwd, "items.json"), JSON.stringify([{ n: 1 }, { n: 7 }, { n: 10 }, { n: 14 }]));
-  const created = await holdfast("create", "sample.check", "--file", "items.json", "--owner", "ada", "--json");
-  expect(created.code, created.stderr).toBe(0);
-  const { id, added } = JSON.parse(created.stdout) as { id: string; added: number };
-  expect(added).toBe(4);
+test(
+  "items that fail: exit code 4, errors in groups, retry-failed, show, list, items, export",
+  { timeout: 90_000 },
+  async () => {
+    await writeFile(join(cwd, "items.json"), JSON.stringify([{ n: 1 }, { n: 7 }, { n: 10 }, { n: 14 }]));
+    const created = await holdfast("create", "sample.check", "--file", "items.json", "--owner", "ada", "--json");
+    expect(created.code, created.stderr).toBe(0);
+    const { id, added } = JSON.parse(created.stdout) as { id: string; added: number };
+    expect(added).toBe(4);
 
-  const watched = await holdfast("watch", id);
-  expect(watched.code, watched.stderr).toBe(4);
-  expect(watched.stdout.trim().split("\n").at(-1)).toBe("4 of 4 (100 %)  done  fine 1  duplicate 1  error 2");
-  const asLines = await holdfast("watch", id, "--ndjson");
-  expect([asLines.code, JSON.parse(asLines.stdout)]).toEqual([4, expect.objectContaining({ id, state: "done" })]);
+    const watched = await holdfast("watch", id);
+    expect(watched.code, watched.stderr).toBe(4);
+    expect(watched.stdout.trim().split("\n").at(-1)).toBe("4 of 4 (100 %)  done  fine 1  duplicate 1  error 2");
+    const asLines = await holdfast("watch", id, "--ndjson");
+    expect([asLines.code, JSON.parse(asLines.stdout)]).toEqual([4, expect.objectContaining({ id, state: "done" })]);
 
-  // None of these changes anything: all at once.
-  const [shown, asJson, withErrors, owned, none, failed, paged, errors, errorsAsJson, exported, csv, wrong] =
-    await Promise.all(
-      [
-        ["show", id],
-        ["show", id, "--json"],
-        ["list", "--with-errors"],
-        ["--owner", "ada", "--ndjson"],
-        ["list", "--owner", "nobody"],
-        ["items", id, "--state", "error"],
-        ["items", id, "--limit", "1", "--json"],
-        ["errors", id],
-        ["errors", id, "--json"],
-        ["export", id],
-        ["export", id, "--csv", "--state", "fine", "--out", "fine.csv"],
-        ["export", id, "--state", "lost", "--out", "lost.csv"],
-      ].map((args) => holdfast(...args)),
-    );
-  expect(shown!.stdout).toMatch(/owner +ada[^]*state +done[^]*items +4 of 4 have ended[^]*counts[^]*error +2/);
-  expect(JSON.parse(asJson!.stdout)).toMatchObject({ id, counts: { error: 2 } });
-  expect(withErrors!.stdout).toMatch(new RegExp(`${id} +done +sample.check +ada +4/4 +2 `));
-  expect(JSON.parse(owned!.stdout)).toMatchObject({ id });
-  expect(none!.stderr).toContain("There are no such batches.");
-  expect(failed!.stdout).toMatch(/SEQ[^]*\n2 +error +2 +\{"n":7\} +7 is a multiple of seven\n4 +error/);
-  const page = JSON.parse(paged!.stdout) as { next: string };
-  const second = await holdfast("items", id, "--limit", "1", "--cursor", page.next, "--ndjson");
-  expect(JSON.parse(second.stdout)).toMatchObject({ seq: 2 });
-  expect(second.stderr).toContain("There are more: --cursor 2");
-  expect(errors!.stdout).toMatch(/COUNT[^]*\n2 +\d+ +\S+ +Error: \d+ is a multiple of seven/);
-  expect(JSON.parse(errorsAsJson!.stdout)).toMatchObject({ errors: [{ count: 2 }] });
-  const lines = exported!.stdout.trim().split("\n");
-  expect(lines.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual([
-    "fine",
-    "error",
-    "duplicate",
-    "error",
-  ]);
-  expect([csv!.code, csv!.stdout]).toEqual([0, "fine.csv\n"]);
-  expect(await readFile(join(cwd, "fine.csv"), "utf8")).toMatch(/^seq,state,.*\r\n1,fine,1,.*\r\n$/);
-  expect(wrong!.code).toBe(2);
-  expect((await readdir(cwd)).filter((name) => name.startsWith("lost"))).toEqual([]);
+    // None of these changes anything: all at once.
+    const [shown, asJson, withErrors, owned, none, failed, paged, errors, errorsAsJson, exported, csv, wrong] =
+      await Promise.all(
+        [
+          ["show", id],
+          ["show", id, "--json"],
+          ["list", "--with-errors"],
+          ["--owner", "ada", "--ndjson"],
+          ["list", "--owner", "nobody"],
+          ["items", id, "--state", "error"],
+          ["items", id, "--limit", "1", "--json"],
+          ["errors", id],
+          ["errors", id, "--json"],
+          ["export", id],
+          ["export", id, "--csv", "--state", "fine", "--out", "fine.csv"],
+          ["export", id, "--state", "lost", "--out", "lost.csv"],
+        ].map((args) => holdfast(...args)),
+      );
+    expect(shown!.stdout).toMatch(/owner +ada[^]*state +done[^]*items +4 of 4 have ended[^]*counts[^]*error +2/);
+    expect(JSON.parse(asJson!.stdout)).toMatchObject({ id, counts: { error: 2 } });
+    expect(withErrors!.stdout).toMatch(new RegExp(`${id} +done +sample.check +ada +4/4 +2 `));
+    expect(JSON.parse(owned!.stdout)).toMatchObject({ id });
+    expect(none!.stderr).toContain("There are no such batches.");
+    expect(failed!.stdout).toMatch(/SEQ[^]*\n2 +error +2 +\{"n":7\} +7 is a multiple of seven\n4 +error/);
+    const page = JSON.parse(paged!.stdout) as { next: string };
+    const second = await holdfast("items", id, "--limit", "1", "--cursor", page.next, "--ndjson");
+    expect(JSON.parse(second.stdout)).toMatchObject({ seq: 2 });
+    expect(second.stderr).toContain("There are more: --cursor 2");
+    expect(errors!.stdout).toMatch(/COUNT[^]*\n2 +\d+ +\S+ +Error: \d+ is a multiple of seven/);
+    expect(JSON.parse(errorsAsJson!.stdout)).toMatchObject({ errors: [{ count: 2 }] });
+    const lines = exported!.stdout.trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual([
+      "fine",
+      "error",
+      "duplicate",
+      "error",
+    ]);
+    expect([csv!.code, csv!.stdout]).toEqual([0, "fine.csv\n"]);
+    expect(await readFile(join(cwd, "fine.csv"), "utf8")).toMatch(/^seq,state,.*\r\n1,fine,1,.*\r\n$/);
+    expect(wrong!.code).toBe(2);
+    expect((await readdir(cwd)).filter((name) => name.startsWith("lost"))).toEqual([]);
 
-  const retried = await holdfast("retry-failed", id);
-  expect([retried.code, retried.stdout]).toEqual([0, `2 items of ${id} wait again.\n`]);
-  expect((await holdfast("watch", id)).code).toBe(4);
+    expect(await holdfast("retry-failed", id, "--items", "4,1")).toMatchObject({
+      code: 0,
+      stdout: `1 item of ${id} waits again.\n`,
+    });
+    expect((await holdfast("watch", id)).code).toBe(4);
+    expect(await holdfast("retry-failed", id, nobody, "--items", "4")).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--items is given with several batches."),
+    });
+    const unread = await holdfast("retry-failed", id, "--items", "four");
+    expect([unread.code, unread.stderr]).toEqual([2, expect.stringContaining("Give whole numbers with commas")]);
+    const retried = await holdfast("retry-failed", id);
+    expect([retried.code, retried.stdout]).toEqual([0, `2 items of ${id} wait again.\n`]);
+    expect((await holdfast("watch", id)).code).toBe(4);
 
-  expect(await holdfast("delete", id)).toMatchObject({ code: 2, stderr: expect.stringContaining("Give --yes") });
-  expect(await holdfast("delete", id, "--yes")).toMatchObject({ code: 0, stdout: `${id} is gone.\n` });
-  expect(await holdfast("delete", id, "--yes")).toMatchObject({ code: 0, stdout: `${id} was not there.\n` });
-  expect(await holdfast("show", id)).toMatchObject({ code: 5 });
+    expect(await holdfast("delete", id)).toMatchObject({ code: 2, stderr: expect.stringContaining("Give --yes") });
+    expect(await holdfast("delete", id, "--yes")).toMatchObject({ code: 0, stdout: `${id} is gone.\n` });
+    expect(await holdfast("delete", id, "--yes")).toMatchObject({ code: 0, stdout: `${id} was not there.\n` });
+    expect(await holdfast("show", id)).toMatchObject({ code: 5 });
+  },
+);
+
+test("priority, a follow-up and fields go along, with a list and with lines", { timeout: 60_000 }, async () => {
+  await writeFile(join(cwd, "one.json"), '[{"n":1}]');
+  const said = ["--priority", "-3", "--on-done", "sample.hello", "--fields", '{"title":"spring"}'];
+  for (const [file, stdin] of [
+    ["one.json", ""],
+    ["-", '{"n":1}'],
+  ] as const) {
+    const made = await withStdin(stdin, "create", "sample.check", "--file", file, "--wait", "--json", ...said);
+    expect([made.code, JSON.parse(made.stdout.trim().split("\n").at(-1)!)], made.stderr).toEqual([
+      0,
+      expect.objectContaining({ priority: -3, fields: { title: "spring" } }),
+    ]);
+  }
+  const greeted = await run(["jobs", "--kind", "sample.hello", "--ndjson"], {
+    cwd,
+    env: { HOLDFAST_URL: dev.ready.url },
+  });
+  expect(greeted.stdout.trim().split("\n")).toHaveLength(2);
+  const wrong = await holdfast("create", "sample.check", "--fields", "title");
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('--fields is "title".')]);
 });
 
 test("an open batch: add, pause, resume, close, cancel; what cannot be is exit code 6, and the rest is done", async () => {

@@ -16,6 +16,7 @@ interface Found {
   status: "ok" | "warning" | "problem";
   message: string;
   fix: string | null;
+  repair: { id: string; what: string } | null;
 }
 
 afterAll(cleanUp);
@@ -134,6 +135,63 @@ describe("on a server", () => {
     await hf.queues.resume("held");
   });
 
+  test("--fix: shows what it would do, wants to be told, does it, and looks again; nothing else is touched", async () => {
+    const cwd = await makeFolder();
+    const env = { DATABASE_URL: database.url };
+    await client.query("drop index holdfast.jobs_claimable");
+    await client.query("create index broken on holdfast.jobs (queue)");
+    await client.query("update pg_index set indisvalid = false where indexrelid = 'holdfast.broken'::regclass");
+    await client.query("alter table holdfast.jobs set (autovacuum_enabled = off)");
+    await client.query("update holdfast.chores set failures = 4, error = 'disk full' where name = 'drop-days'");
+    await hf.queues.pause("held", { by: "ada" });
+    const shown = await run(["doctor"], { cwd, env });
+    expect([shown.code, shown.stderr]).toEqual([
+      3,
+      expect.stringContaining("4 of them can be mended: holdfast doctor --fix"),
+    ]);
+
+    const asked = await run(["doctor", "--fix"], { cwd, env });
+    expect(asked).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("Give --yes") });
+    for (const what of [
+      "creates the index jobs_claimable",
+      "builds the index broken anew",
+      "runs the chore drop-days",
+    ]) {
+      expect(asked.stderr).toContain(what);
+    }
+    const still = await client.query("select 1 from pg_class where relname = 'jobs_claimable'");
+    expect(still.rowCount).toBe(0);
+    expect(await run(["doctor", "--yes"], { cwd, env })).toMatchObject({ code: 2 });
+
+    const mended = await run(["doctor", "--fix", "--yes", "--json"], { cwd, env });
+    const { findings, repaired } = JSON.parse(mended.stdout) as { findings: Found[]; repaired: { repair: string }[] };
+    expect(repaired.map(({ repair }) => repair).toSorted(), mended.stderr).toEqual([
+      "autovacuum jobs",
+      "create-index jobs_claimable",
+      "rebuild-index broken",
+      "run-chore drop-days",
+    ]);
+    const wrong = findings.filter(
+      ({ check, status }) => ["schema", "autovacuum", "janitor"].includes(check) && status === "problem",
+    );
+    expect(wrong).toEqual([]);
+    // What somebody decided stays.
+    expect(findings.find(({ check }) => check === "paused")).toMatchObject({ status: "warning", repair: null });
+    expect(await run(["doctor", "--fix"], { cwd, env })).toMatchObject({
+      stderr: expect.stringContaining("nothing that can be mended from here"),
+    });
+    await client.query("drop index holdfast.broken");
+    await hf.queues.resume("held");
+    for (const wrongId of [
+      "drop-table jobs",
+      "create-index nothing",
+      "vacuum jobs; drop table jobs",
+      "run-chore nothing",
+    ]) {
+      await expect(hf.repair(wrongId), wrongId).rejects.toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
+    }
+  });
+
   test("who holds an old snapshot is named", async () => {
     const holder = new Client({ connectionString: database.url, application_name: "a report" });
     await holder.connect();
@@ -210,6 +268,19 @@ test("an embedded database: none yet; one that a server has is looked at through
   expect(well.code).toBe(0);
   expect(findings.map(({ message }) => message)).toContain(`a server has it, and answers at ${server.ready.url}`);
   expect(findings.find(({ check }) => check === "workers")).toMatchObject({ status: "ok" });
+  // Through the server it also mends.
+  const nothing = await run(["doctor", "--fix", "--yes", "--url", server.ready.url], { cwd, env });
+  expect([nothing.code, nothing.stderr]).toEqual([0, expect.stringContaining("nothing that can be mended")]);
+  const repair = (id: string) =>
+    fetch(`${server.ready.url}/api/v1/doctor/repair`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ repair: id }),
+    });
+  expect(await (await repair("run-chores")).json()).toMatchObject({
+    done: expect.stringMatching(/^\d+ chores ran\.$/),
+  });
+  expect((await repair("drop everything")).status).toBe(422);
   const elsewhere = await run(["doctor", "--url", "http://127.0.0.1:9"], { cwd, env });
   expect(elsewhere.code).toBe(3);
   expect(elsewhere.stdout).toMatch(/✗ database +.*No server answers/);

@@ -21,19 +21,21 @@ test("help: without a command; --version; a mistyped command is suggested", asyn
 });
 
 test("completion: a script for each shell, and what may come next", async () => {
-  for (const shell of ["bash", "zsh", "fish"]) {
+  for (const shell of ["bash", "zsh", "fish", "powershell"]) {
     const { code, stdout } = await run(["completion", shell]);
     expect(code).toBe(0);
     expect(stdout).toContain("holdfast __complete");
   }
   expect(await run(["completion", "tcsh"])).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining("bash, zsh or fish"),
+    stderr: expect.stringContaining("bash, zsh, fish or powershell"),
   });
   const next = async (...words: string[]) => (await run(["__complete", ...words])).stdout.split("\n").slice(0, -1);
   expect(await next("j")).toEqual(["janitor", "jobs"]);
   expect(await next("jobs", "")).toEqual(expect.arrayContaining(["cancel", "list", "retry"]));
-  expect(await next("jobs", "list", "--s")).toEqual(["--state"]);
+  // As PowerShell says that nothing is there yet.
+  expect(await next("jobs", "''")).toEqual(await next("jobs", ""));
+  expect(await next("jobs", "list", "--s")).toEqual(["--state", "--status"]);
   expect(await next("jobs", "list", "--")).toContain("--ndjson");
   expect(await next("migrate", "--duty", "")).toEqual(["work", "enqueue", "view"]);
   expect(await next("jobs", "list", "--state", "")).toEqual([]);

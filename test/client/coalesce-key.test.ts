@@ -1,7 +1,7 @@
 // One open job per coalesce key: what waits takes the newest payload, what runs runs again with it.
 import { describe, expect, test } from "vitest";
 import { Snooze } from "#src/job/outcome.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended, nextOf } from "../support/events.ts";
 import { aborted, caught, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -18,7 +18,7 @@ describe.each(TIERS)("a coalesce key, %s", (tier) => {
     const second = await bench.hf.enqueue(kind, 2, { coalesce });
     expect(first).toMatchObject({ created: true });
     expect(second).toMatchObject({ id: first.id, created: false, conflict: false });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual([2]);
   });
 
@@ -41,11 +41,11 @@ describe.each(TIERS)("a coalesce key, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, "bad", { coalesce });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 1 });
     await bench.hf.enqueue(kind, "good", { coalesce });
     expect(await bench.hf.jobs.get(id)).toMatchObject({ attempt: 0, payload: "good" });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
   });
 
   test("makes a job that runs run again afterwards, once, with the newest payload", async () => {
@@ -159,7 +159,7 @@ describe.each(TIERS)("a coalesce key, %s", (tier) => {
       },
     });
     const dead = await bench.hf.enqueue(kind, "bad", { coalesce });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const next = await bench.hf.enqueue(kind, "good", { coalesce });
     expect(next).toMatchObject({ created: true });
     expect(next.id).not.toBe(dead.id);
@@ -167,15 +167,15 @@ describe.each(TIERS)("a coalesce key, %s", (tier) => {
       code: "HOLDFAST_STATE_CONFLICT",
       hint: expect.stringContaining("newer job with the same coalesce key"),
     });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.jobs.retry(dead.id);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, dead: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, dead: 1 });
   });
 
   test("of a job that is over makes a new one", async () => {
     const kind = makeKind();
     const first = await bench.hf.enqueue(kind, 1, { coalesce });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const second = await bench.hf.enqueue(kind, 1, { coalesce });
     expect(second).toMatchObject({ created: true });
     expect(second.id).not.toBe(first.id);

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { Client } from "pg";
 import type { EnqueueOptions } from "#src/client/new-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -67,7 +67,7 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
     expect(await bench.hf.enqueue(kind, { n: 1 }, { key: "k" })).toEqual({ ...first, created: false });
     expect(await ask(kind.kind, { n: 1 }, ", key => 'k'")).toEqual({ ...first, created: false });
     expect(await ask(kind.kind, { n: 2 }, ", key => 'k'")).toEqual({ ...first, created: false, conflict: true });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await ask(kind.kind, { n: 1 }, ", key => 'k'")).toEqual({ ...first, created: false });
     const { rows } = await bench.hf.sql.query<{ days: number; forever: boolean }>(
       `select round(extract(epoch from expires_at - created_at) / 86400)::int as days, expires_at is null as forever
@@ -78,7 +78,7 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
       { days: 30, forever: false },
       { days: null, forever: true },
     ]);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
   });
 
   test("it coalesces with what waits, and runs again after what runs", async () => {
@@ -112,7 +112,7 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
       "select count(e.id) from generate_series(3, 6) n, lateral :schema.enqueue($1, to_jsonb(n), group_key => 'g') e",
       [kind.kind],
     );
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(ran).toEqual([1, 2, 3, 4, 5, 6]);
     const { rows } = await bench.hf.sql.query<{ id: string }>(
       "select e.id from generate_series(1, 50) n, lateral :schema.enqueue($1, to_jsonb(n)) e",
@@ -122,7 +122,7 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
     // The embedded database's clock knows no microseconds.
     if (tier === "server") expect(ids).toEqual([...ids].sort());
     expect(new Set(ids).size).toBe(50);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
   });
 
   test("a job with a past goes on from there", async () => {
@@ -137,7 +137,7 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
       attempt: 2,
       lastError: { message: "it was full" },
     });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "dead", attempt: 3 });
     await bench.hf.jobs.discard(id);
   });
@@ -174,7 +174,7 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
     const kind = makeKind();
     await ask(kind.kind, JSON.parse(deep(200)));
     await ask(kind.kind, "x".repeat(10_485_758));
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineJob } from "#src/job/define-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { caught, makeKind, uniqueName } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -66,7 +66,7 @@ describe.each(TIERS)("many in one call, %s", (tier) => {
       expect(job?.runAt).toEqual(job?.createdAt);
       expect(Math.abs(job!.createdAt.getTime() - Date.now())).toBeLessThan(60_000);
     }
-    expect(await drain(bench.hf, [kind])).toMatchObject({ done: 300 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ done: 300 });
   });
 
   test("may each have options of their own", async () => {
@@ -121,7 +121,7 @@ describe.each(TIERS)("many in one call, %s", (tier) => {
     const kind = makeKind<string>({ run: (job) => void seen.push(job.payload) });
     const rows = Array.from({ length: 30 }, (_, n) => ({ payload: `${n % 3}:${n}`, group: `many ${n % 3}` }));
     await bench.hf.enqueueMany(kind, rows);
-    await drain(bench.hf, [kind], { concurrency: 5 });
+    await runDue(bench.hf, [kind], { concurrency: 5 });
     for (const group of ["0", "1", "2"]) {
       const mine = (list: string[]): string[] => list.filter((entry) => entry.startsWith(group));
       expect(mine(seen)).toEqual(mine(rows.map(({ payload }) => payload)));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { uuidv7 } from "#src/shared/uuid.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended, nextOf } from "../support/events.ts";
 import { aborted, caught, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -16,7 +16,7 @@ describe.each(TIERS)("cancel, %s", (tier) => {
     const job = await bench.hf.jobs.get(id);
     expect(job).toMatchObject({ state: "cancelled", payload: { n: 1 }, attempt: 0, result: null });
     expect(job?.finishedAt).toBeInstanceOf(Date);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     expect(runs).toBe(0);
   });
 
@@ -27,7 +27,7 @@ describe.each(TIERS)("cancel, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.cancel(id)).toBe("cancelled");
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "cancelled", lastError: { message: "flaky" } });
     expect(await bench.hf.jobs.attempts(id)).toHaveLength(1);
@@ -90,7 +90,7 @@ describe.each(TIERS)("cancel, %s", (tier) => {
   test("of a job that is over, unknown or no job at all says so", async () => {
     const kind = makeKind();
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await caught(bench.hf.jobs.cancel(id))).toMatchObject({
       code: "HOLDFAST_STATE_CONFLICT",
       message: `Job ${id} is done and cannot be cancelled.`,

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Job } from "#src/job/job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { caught, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -24,7 +24,7 @@ describe.each(TIERS)("jobs.list, %s", (tier) => {
       return added;
     };
     await add([{ payload: "done" }, { payload: "dies" }, { payload: "done", queue: "slow" }]);
-    await drain(bench.hf, [mail]);
+    await runDue(bench.hf, [mail]);
     const [gone] = await add([{ payload: "cancelled" }]);
     await bench.hf.jobs.cancel(gone!);
     await add([

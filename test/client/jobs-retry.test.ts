@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { uuidv7 } from "#src/shared/uuid.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { caught, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -19,15 +19,15 @@ describe.each(TIERS)("dead jobs, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "dead", attempt: 2, claimCount: 2 });
     await bench.hf.jobs.retry(id);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0, claimCount: 2 });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "dead", attempt: 2, claimCount: 4 });
     isRepaired = true;
     await bench.hf.jobs.retry(id);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, result: "repaired" });
     const attempts = await bench.hf.jobs.attempts(id);
     expect(attempts.map(({ attempt, claimCount, outcome }) => [attempt, claimCount, outcome])).toEqual([
@@ -64,7 +64,7 @@ describe.each(TIERS)("dead jobs, %s", (tier) => {
       code: "HOLDFAST_STATE_CONFLICT",
       message: `Job ${id} is pending and cannot be retried.`,
     });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await caught(bench.hf.jobs.retry(id))).toMatchObject({ message: expect.stringContaining("is done") });
     expect(await caught(bench.hf.jobs.retry(uuidv7()))).toMatchObject({ code: "HOLDFAST_NOT_FOUND" });
   });
@@ -78,7 +78,7 @@ describe.each(TIERS)("dead jobs, %s", (tier) => {
 
   test("discard takes one off the list of dead ones, and leaves it readable", async () => {
     const { id } = await bench.hf.enqueue(dying, { n: 1 });
-    await drain(bench.hf, [dying]);
+    await runDue(bench.hf, [dying]);
     expect((await bench.hf.jobs.list({ state: "dead", kind: dying.kind })).jobs.map((job) => job.id)).toContain(id);
     await bench.hf.jobs.discard(id);
     expect((await bench.hf.jobs.list({ state: "dead", kind: dying.kind })).jobs.map((job) => job.id)).not.toContain(id);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { uuidv7 } from "#src/shared/uuid.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { caught, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -11,7 +11,7 @@ describe.each(TIERS)("jobs.wait, %s", (tier) => {
     const kind = makeKind({ run: () => ({ answer: 42 }) });
     const { id } = await bench.hf.enqueue(kind, 1);
     const waited = bench.hf.jobs.wait(id);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await waited).toMatchObject({ id, state: "done", result: { answer: 42 } });
     expect(await bench.hf.jobs.wait(id)).toMatchObject({ state: "done" });
   });
@@ -27,7 +27,7 @@ describe.each(TIERS)("jobs.wait, %s", (tier) => {
     const cancelled = await bench.hf.enqueue(kind, 2, { delay: "1h" });
     const waited = Promise.all([bench.hf.jobs.wait(dead.id), bench.hf.jobs.wait(cancelled.id)]);
     await bench.hf.jobs.cancel(cancelled.id);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect((await waited).map(({ state }) => state)).toEqual(["dead", "cancelled"]);
   });
 
@@ -62,7 +62,7 @@ describe("jobs.wait in another process", () => {
     const other = await bench.another();
     const { id } = await other.enqueue(kind, 1);
     const waited = other.jobs.wait(id, { timeout: "10s" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await waited).toMatchObject({ state: "done", result: "elsewhere" });
   });
 });

@@ -1,7 +1,7 @@
 // One key is one job, for the key's life: before, during and after its run, and after the job itself was purged.
 import { describe, expect, test } from "vitest";
 import { Fatal } from "#src/job/outcome.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -36,9 +36,9 @@ describe.each(TIERS)("a key, %s", (tier) => {
     let runs = 0;
     const kind = makeKind({ run: () => void (runs += 1) });
     const first = await bench.hf.enqueue(kind, 1, { key: "k" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.enqueue(kind, 1, { key: "k" })).toEqual({ id: first.id, ...again });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(runs).toBe(1);
     expect((await bench.hf.jobs.get(first.id))?.state).toBe("done");
   });
@@ -50,7 +50,7 @@ describe.each(TIERS)("a key, %s", (tier) => {
       },
     });
     const first = await bench.hf.enqueue(kind, 1, { key: "k" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.enqueue(kind, 1, { key: "k" })).toEqual({ id: first.id, ...again });
     expect(await bench.hf.jobs.get(first.id)).toMatchObject({ state: "dead", attempt: 1 });
   });
@@ -65,14 +65,14 @@ describe.each(TIERS)("a key, %s", (tier) => {
   test("outlives the job: purging the job does not free it", async () => {
     const kind = makeKind({ keepDone: "0s" });
     const first = await bench.hf.enqueue(kind, 1, { key: "k" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.clock.advance("1s");
     await purgeEarly(bench.store, 1_000);
     expect(await bench.hf.jobs.get(first.id)).toBeUndefined();
     await purgeKeys(bench.store, 1_000);
     expect(await bench.hf.enqueue(kind, 1, { key: "k" })).toEqual({ id: first.id, ...again });
     expect(await bench.hf.enqueue(kind, 2, { key: "k" })).toEqual({ id: first.id, ...again, conflict: true });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
   });
 
   test("with another payload is reported as a conflict, and the first payload stays", async () => {
@@ -121,7 +121,7 @@ describe.each(TIERS)("a key, %s", (tier) => {
   test("ends with its life, and not before", async () => {
     const kind = makeKind({ keepKeys: "2h" });
     const first = await bench.hf.enqueue(kind, 1, { key: "k" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.clock.advance("119m");
     expect(await bench.hf.enqueue(kind, 1, { key: "k" })).toEqual({ id: first.id, ...again });
     await bench.hf.clock.advance("2m");
@@ -136,7 +136,7 @@ describe.each(TIERS)("a key, %s", (tier) => {
   test("that is over is removed from the ledger by the janitor's purge", async () => {
     const kind = makeKind({ keepKeys: "1h" });
     const first = await bench.hf.enqueue(kind, 1, { key: "k" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.clock.advance("61m");
     expect(await purgeKeys(bench.store, 1_000)).toBeGreaterThanOrEqual(1);
     expect((await bench.hf.enqueue(kind, 1, { key: "k" })).id).not.toBe(first.id);
@@ -151,7 +151,7 @@ describe.each(TIERS)("a key, %s", (tier) => {
       },
     });
     const dead = await bench.hf.enqueue(kind, "dies", { key: "dies" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const waits = await bench.hf.enqueue(kind, "waits", { key: "waits", delay: "30d" });
     await bench.hf.clock.advance("7d");
     await purgeKeys(bench.store, 1_000);

@@ -5,7 +5,7 @@ import { Fatal } from "#src/job/outcome.js";
 import { uuidv7, randomToken } from "#src/shared/uuid.js";
 import { endSetApart, expireEverything, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { claimIds, claimSuspect } from "#src/store/jobs/claim.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended as over } from "../support/events.ts";
 import { makeKind, uniqueName } from "../support/make.ts";
 import { type Bench, TIERS, useHoldfast } from "../support/open-test.ts";
@@ -41,7 +41,7 @@ describe.each(TIERS)("onDead, %s", (tier) => {
       { chat: 7 },
       { onDead: { kind: giveUp.kind, payload: { text: "Sorry." } } },
     );
-    await drain(bench.hf, [kind, giveUp]);
+    await runDue(bench.hf, [kind, giveUp]);
     expect(told).toEqual([
       {
         job: {
@@ -66,13 +66,13 @@ describe.each(TIERS)("onDead, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1, { onDead: { kind: followUp, queue: "notices" } });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const { jobs } = await bench.hf.jobs.list({ kind: followUp });
     expect(jobs).toMatchObject([{ state: "pending", queue: "notices", attempt: 0 }]);
     expect(await writtenBy(bench, [id, jobs[0]!.id])).toHaveProperty("size", 1);
     // Dying again after a retry is another death.
     await bench.hf.jobs.retry(id);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect((await bench.hf.jobs.list({ kind: followUp })).jobs).toHaveLength(2);
   });
 
@@ -82,7 +82,7 @@ describe.each(TIERS)("onDead, %s", (tier) => {
     await bench.hf.enqueue(kind, 1, { onDead: { kind: followUp } });
     const { id } = await bench.hf.enqueue(kind, 2, { onDead: { kind: followUp } });
     await bench.hf.jobs.cancel(id);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect((await bench.hf.jobs.list({ kind: followUp })).jobs).toEqual([]);
   });
 

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { defineJob } from "#src/job/define-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { caught, makeKind, uniqueName } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -42,7 +42,7 @@ describe.each(TIERS)("payloads, %s", (tier) => {
       echo,
       payloads.map((payload) => ({ payload })),
     );
-    await drain(bench.hf, [echo], { concurrency: 50 });
+    await runDue(bench.hf, [echo], { concurrency: 50 });
     for (const [index, { id }] of results.entries()) {
       const job = await bench.hf.jobs.get(id);
       expect(job?.state).toBe("done");
@@ -71,7 +71,7 @@ describe.each(TIERS)("payloads, %s", (tier) => {
   test("with a key called __proto__ keep it, and nobody's prototype changes", async () => {
     const payload: unknown = JSON.parse('{"__proto__": {"admin": true}, "list": [{"__proto__": 1}]}');
     const { id } = await bench.hf.enqueue(echo, payload);
-    await drain(bench.hf, [echo]);
+    await runDue(bench.hf, [echo]);
     const job = await bench.hf.jobs.get(id);
     for (const back of [job?.payload, job?.result, handed.get(id)]) {
       expect(JSON.stringify(back)).toContain('"__proto__":{"admin":true}');
@@ -104,7 +104,7 @@ describe.each(TIERS)("payloads, %s", (tier) => {
       run: (job) => void seen.push(job.payload),
     });
     const { id } = await bench.hf.enqueue(kind, { n: "41", at: "2030-01-01T00:00:00Z" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect((await ended(bench.hf, id)).state).toBe("done");
     expect(seen).toEqual([{ n: 41, at: new Date("2030-01-01T00:00:00Z"), note: "none" }]);
   });
@@ -120,7 +120,7 @@ describe.each(TIERS)("payloads, %s", (tier) => {
     const before = defineJob(name, { run: () => undefined });
     const after = defineJob(name, { schema: z.object({ version: z.literal(2) }), run: () => undefined });
     const { id } = await bench.hf.enqueue(before, { version: 1 });
-    expect(await drain(bench.hf, [after])).toMatchObject({ runs: 1, dead: 1 });
+    expect(await runDue(bench.hf, [after])).toMatchObject({ runs: 1, dead: 1 });
     expect(await bench.hf.jobs.get(id)).toMatchObject({
       state: "dead",
       lastError: { name: "PayloadInvalid", reason: "invalid-payload", message: expect.stringContaining("version: ") },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { MAX_PAYLOAD_BYTES } from "#src/job/storable.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { caught, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -23,7 +23,7 @@ describe.each(TIERS)("ten megabytes, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, payload);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const job = await bench.hf.jobs.get(id);
     expect(isWhole).toBe(true);
     expect(job?.state).toBe("done");
@@ -42,7 +42,7 @@ describe.each(TIERS)("ten megabytes, %s", (tier) => {
   test("and more as a result make the job dead, at once and with the reason", async () => {
     const kind = makeKind({ run: () => "x".repeat(MAX_PAYLOAD_BYTES) });
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({
       state: "dead",
       attempt: 1,

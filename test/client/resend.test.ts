@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findExisting, insertJobs } from "#src/store/jobs/insert.js";
 import { uuidv7 } from "#src/shared/uuid.js";
-import { drain, openTest, type TestHoldfast } from "#src/testing/index.js";
+import { runDue, openTest, type TestHoldfast } from "#src/testing/index.js";
 import { caught, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
@@ -21,7 +21,7 @@ describe.each(TIERS)("ids that are there already, %s", (tier) => {
       },
     });
     const [done, dies] = await bench.hf.enqueueMany(kind, [{ payload: "works" }, { payload: "dies" }]);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const waits = await bench.hf.enqueue(kind, "waits", { delay: "1h" });
     const cancelled = await bench.hf.enqueue(kind, "is cancelled", { delay: "1h" });
     await bench.hf.jobs.cancel(cancelled.id);
@@ -38,17 +38,17 @@ describe.each(TIERS)("ids that are there already, %s", (tier) => {
     expect(await insertJobs(bench.store, [keyed], null)).toMatchObject([
       { id: job.id, created: true, conflict: false },
     ]);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
     expect(await insertJobs(bench.store, [keyed], null)).toMatchObject([
       { id: job.id, created: true, conflict: false },
     ]);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toHaveLength(1);
     // The key of a job that is gone can be used again when its time is over, by another job.
     await bench.hf.clock.advance("2h");
     const next = { ...keyed, id: uuidv7() };
     expect(await insertJobs(bench.store, [next], null)).toMatchObject([{ id: next.id, created: true }]);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
   });
 
   test("cannot be inserted twice", async () => {
@@ -103,7 +103,7 @@ describe("a reply that was lost", () => {
     const lost = proxy.loseReplyTo(INSERT);
     await Promise.all([hf.enqueue(kind, 1, { group: "lost replies" }), lost]);
     await hf.enqueue(kind, 2, { group: "lost replies" });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 2 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 2, done: 2 });
   });
 
   test.each([

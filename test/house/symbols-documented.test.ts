@@ -12,10 +12,15 @@ function doors(): string[] {
   const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
     exports: Record<string, string | { types: string }>;
   };
-  return Object.values(exports).flatMap((door) =>
-    typeof door === "string" ? [] : [door.types.replace("./dist/", "src/").replace(/\.d\.ts$/, ".ts")],
-  );
+  return Object.values(exports).flatMap((door) => (typeof door === "string" ? [] : [sourceOf(door.types)]));
 }
+
+/** What runs in a browser is not in src. */
+const sourceOf = (types: string): string =>
+  types
+    .replace("./dist/job-progress/", "dashboard/widget/")
+    .replace("./dist/", "src/")
+    .replace(/\.d\.ts$/, ".ts");
 
 const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,

@@ -104,6 +104,59 @@ describe.each(TIERS)("%s", (tier) => {
     }
   });
 
+  test("single items that failed are tried again by their places; what is no error is left alone", async () => {
+    const id = await create({ kind: "articles.import", items: urls("bad", "good", "bad", "bad") });
+    await bench.hf.batches.wait(id, { timeout: "20s" });
+    const retry = (seqs: string) => api.post(`/api/v1/batches/${id}/retry-failed?seqs=${seqs}`);
+    expect(await retry("2")).toMatchObject({ status: 200, body: { retried: 0, state: "done" } });
+    expect(await retry("3,2,99")).toMatchObject({ status: 200, body: { retried: 1 } });
+    await expect.poll(async () => (await bench.hf.batches.get(id))?.completions, { timeout: 10_000 }).toBe(2);
+    const { changes } = (await api.get(`/api/v1/batches/changes?since=0&limit=500`)).body;
+    const told = changes.filter(
+      (one: { batchId: string; what: string }) => one.batchId === id && one.what === "retried",
+    );
+    expect(told.map(({ seqs }: { seqs: number[] }) => seqs)).toContainEqual([3]);
+    for (const wrong of ["0", "a", "1,,2", Array.from({ length: 1_001 }, (_, n) => n + 1).join(",")]) {
+      expect(await retry(wrong), wrong.slice(0, 20)).toMatchObject({
+        status: 400,
+        body: { error: { code: "HOLDFAST_OPTION_INVALID" } },
+      });
+    }
+  });
+
+  test("a batch from lines has everything that one from JSON has", async () => {
+    const said = { priority: "-7", onDone: '{"kind":"greet","payload":{"n":1}}', fields: '{"title":"spring","n":2}' };
+    const path = `/api/v1/batches?kind=idle&${new URLSearchParams(said).toString()}`;
+    const { status, body } = await api.postText(path, "1\n2", NDJSON);
+    expect([status, body.added]).toEqual([201, 2]);
+    expect((await api.get(`/api/v1/batches/${body.id}`)).body).toMatchObject({
+      priority: -7,
+      fields: { title: "spring", n: 2 },
+    });
+    for (const [wrong, message] of [
+      ["priority=101", "priority is 101."],
+      ["onDone=greet", 'onDone is "greet".'],
+      ["onDone={}", "The query has no onDone.kind."],
+      ['onDone={"kind":"x"}', 'the kind "x"'],
+      ["fields=[]", 'fields is "[]".'],
+      ['fields={"n":12345678901234567890}', "12345678901234567890"],
+    ] as const) {
+      const refused = await api.postText(`/api/v1/batches?kind=idle&${encodeURI(wrong)}`, "1", NDJSON);
+      expect([refused.status, refused.body.error.message], wrong).toEqual([
+        /"x"|123456/.test(wrong) ? 422 : 400,
+        expect.stringContaining(message),
+      ]);
+    }
+    const followed = await api.postText(
+      "/api/v1/batches?kind=articles.import&onDone=%7B%22kind%22:%22greet%22%7D",
+      '{"url":"good"}',
+      NDJSON,
+    );
+    await bench.hf.batches.wait(followed.body.id, { timeout: "20s" });
+    const after = async () => (await api.get("/api/v1/jobs?kind=greet")).body.jobs.length;
+    await expect.poll(after).toBeGreaterThan(0);
+  });
+
   test("listed newest first, by state, kind, owner and errors, page by page", async () => {
     const owner = "lister";
     const ids: string[] = [];

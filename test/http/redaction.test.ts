@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineBatch, defineJob } from "#src/index.js";
 import { redact } from "#src/http/redact.js";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
-import { type Api, serveApi } from "./api.ts";
+import { type Answer, type Api, serveApi } from "./api.ts";
 
 const mail = defineJob<{ customer: { email: string; id: number }; cards: { number: string }[] }>("mail", {
   redact: ["customer.email", "cards.number", "text"],
@@ -17,12 +17,14 @@ const persons = defineBatch<{ name: string; n: number }>("persons", {
   attempts: 1,
   run: (item) => ({ outcome: "done", result: { name: item.payload.name, n: item.payload.n } }),
 });
+const remark = defineJob<{ email: string }>("remark", { run: () => null });
+type Guess = Record<string, string>;
 
 describe.each(TIERS)("%s", (tier) => {
   const bench = useHoldfast(tier);
   let api: Api;
   beforeAll(async () => {
-    api = await serveApi(bench.hf, { kinds: [mail, persons] });
+    api = await serveApi(bench.hf, { kinds: [mail, persons, remark] });
     await bench.hf.work([mail, persons]);
   });
   afterAll(() => api.close());
@@ -50,6 +52,55 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await api.get(`/api/v1/jobs/${id}`, await tokenFor("viewer"))).body.result.apiToken).toBe("***");
     // The handler, and whoever has the database, see everything.
     expect(await bench.hf.jobs.get(id)).toMatchObject({ payload });
+  });
+
+  test("nobody finds out what is masked by asking for jobs that have it", async () => {
+    const card = { number: "4711", token: "tok-9" };
+    const payload = { customer: { email: "eve@example.com", id: 8 }, cards: [card] };
+    const { id } = await bench.hf.enqueue(mail, payload, { delay: "1h" });
+    const { id: other } = await bench.hf.enqueue(remark, { email: "eve@example.com" }, { delay: "1h" });
+    const viewer = await tokenFor("viewer");
+    const operator = await tokenFor("operator");
+    const look = (where: string, guess: Guess, headers: Record<string, string>): Promise<Answer> => {
+      const { kind, ...values } = guess;
+      const query = { status: "scheduled", ...(kind && { kind }), payload: JSON.stringify(values) };
+      return api.get(`/api/v1/jobs${where}?${new URLSearchParams(query).toString()}`, headers);
+    };
+    // Rightly or wrongly guessed: the answer is the same, for every role, with and without the kind, also in a list.
+    const guesses: Guess[] = ["eve@example.com", "nobody@example.com"].flatMap((guess) => [
+      { "customer.email": guess },
+      { "customer.email": guess, kind: "mail" },
+      { "customer.id": "8", "cards.0.number": guess },
+      { "cards.-1.number": guess, kind: "mail" },
+      { "customer.email.inside": guess },
+    ]);
+    for (const guess of guesses) {
+      for (const headers of [{}, operator, viewer]) {
+        for (const where of ["", "/count"]) {
+          expect(await look(where, guess, headers), JSON.stringify(guess)).toMatchObject({
+            status: 403,
+            body: { error: { code: "HOLDFAST_HTTP_FORBIDDEN", message: expect.stringContaining("is masked") } },
+          });
+        }
+      }
+      const { kind, ...hidden } = guess;
+      const filter = { kind, payload: hidden };
+      expect(await api.post("/api/v1/actions", { verb: "cancel", filter }, operator)).toMatchObject({ status: 403 });
+    }
+    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending" });
+    // What has it inside is not a value: no jobs, whatever is guessed.
+    for (const whole of [{ customer: '{"id": 8, "email": "eve@example.com"}' }, { cards: "[]" }]) {
+      expect(await look("", whole, operator)).toMatchObject({ status: 200, body: { jobs: [] } });
+    }
+    // A secret by its name is masked for those who may only look.
+    const secret = { "cards.0.token": "tok-9", kind: "mail" };
+    expect(await look("", secret, viewer)).toMatchObject({ status: 403 });
+    expect((await look("", secret, operator)).body.jobs).toMatchObject([{ id }]);
+    // Everything else can be asked for, also a field of the same name elsewhere.
+    expect((await look("", { "customer.id": "8" }, viewer)).body.jobs).toMatchObject([{ id }]);
+    const elsewhere = { email: "eve@example.com", kind: "remark" };
+    expect((await look("", elsewhere, viewer)).body.jobs).toMatchObject([{ id: other }]);
+    await bench.hf.jobs.cancel(id);
   });
 
   test("items, one by one, listed, exported and in the feed; their owner sees them", async () => {

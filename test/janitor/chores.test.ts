@@ -1,6 +1,6 @@
 // What each chore removes, what it leaves, and what its preview says of it.
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/drain.js";
+import { runDue } from "#src/testing/run-due.js";
 import { defineChore } from "#src/job/define-chore.js";
 import { openTest } from "#src/testing/index.js";
 import { listLeaves, walkLeaf, knownDays } from "#src/store/janitor/history-leaves.js";
@@ -44,7 +44,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
   test("purge-finished: each queue keeps its jobs for its own time; done and cancelled are told apart", async () => {
     const [brief, eternal, plain] = ["brief", "eternal", "default"].map((queue) => makeKind({ queue }));
     const jobs = await Promise.all([brief!, eternal!, plain!].map((kind) => bench.hf.enqueue(kind, 1)));
-    await drain(bench.hf, [brief!, eternal!, plain!]);
+    await runDue(bench.hf, [brief!, eternal!, plain!]);
     const { id: gone } = await bench.hf.enqueue(brief!, 2);
     await bench.hf.jobs.cancel(gone);
     await bench.hf.clock.advance("59s");
@@ -94,7 +94,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     const [plain, own] = [makeKind(), makeKind({ keepDone: "2h" })];
     const { id } = await bench.hf.enqueue(plain, 1, { queue: "brief" });
     const { id: itsOwn } = await bench.hf.enqueue(own, 1, { queue: "brief" });
-    await drain(bench.hf, [plain, own]);
+    await runDue(bench.hf, [plain, own]);
     await bench.hf.clock.advance("61m");
     await run("purge-finished");
     expect(await bench.hf.jobs.get(id)).toBeUndefined();
@@ -110,7 +110,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     const [stays, goes] = [makeKind({ queue: "eternal" }), makeKind()];
     const kept = await bench.hf.enqueue(stays, 1);
     const purged = await bench.hf.enqueue(goes, 2);
-    await drain(bench.hf, [stays, goes]);
+    await runDue(bench.hf, [stays, goes]);
     await bench.hf.clock.advance("2d");
     expect(await run("drop-days")).not.toHaveProperty("purged");
     const known = await knownDays(bench.store);
@@ -130,7 +130,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
       kind,
       Array.from({ length: 500 }, () => ({ payload: "x".repeat(200) })),
     );
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.clock.advance("30d");
     const leaf = (await listLeaves(bench.store)).filter(({ isOver, pages }) => isOver && pages > 8).at(-1)!;
     const before = await count(leaf.name);
@@ -151,7 +151,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
   test("purge-dead: only where the queue says so, counted from the last attempt; all others stay", async () => {
     const [brief, plain] = [failing({ queue: "brief" }), failing()];
     const ids = await Promise.all([brief, plain].map(async (kind) => (await bench.hf.enqueue(kind, 1)).id));
-    await drain(bench.hf, [brief, plain]);
+    await runDue(bench.hf, [brief, plain]);
     await bench.hf.clock.advance("47h");
     expect(await run("purge-dead")).toEqual({});
     await bench.hf.clock.advance("2h");
@@ -169,7 +169,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     const alive = rows.slice(0, 1_500).map((row) => ({ ...row, delay: "3650d" as const }));
     await bench.hf.enqueueMany(waiting, alive);
     await bench.hf.enqueueMany(over, rows.slice(0, 10));
-    await drain(bench.hf, [over]);
+    await runDue(bench.hf, [over]);
     await bench.hf.clock.advance("31d");
     const before = await count("job_keys");
     expect(await rowsOf("expire-keys")).toMatchObject({ expired: expect.any(Number) });
@@ -196,7 +196,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     });
     const dead = failing();
     const [done, kept] = [await bench.hf.enqueue(kind, 1), await bench.hf.enqueue(dead, 1)];
-    await drain(bench.hf, [kind, dead]);
+    await runDue(bench.hf, [kind, dead]);
     await run("forget-attempts");
     expect(await bench.hf.jobs.attempts(done.id)).toHaveLength(1);
     await bench.hf.clock.advance("61m");
@@ -230,7 +230,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     await run("measure-queues");
     expect((await depth())!.takenAt).toEqual(takenAt);
     await bench.hf.clock.advance("2h");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await run("measure-queues");
     expect(await depth()).toMatchObject({ ready: 0, scheduled: 0, oldestReadyAt: null });
   });
@@ -256,7 +256,7 @@ describe.each(TIERS)("the chores (%s)", (tier) => {
     const kind = makeKind({ queue: "brief" });
     for (let n = 0; n < 3; n += 1) {
       await bench.hf.enqueue(kind, n);
-      await drain(bench.hf, [kind]);
+      await runDue(bench.hf, [kind]);
       await bench.hf.clock.advance("2h");
       await run("purge-finished");
     }

@@ -3,7 +3,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { makeKind } from "../support/make.ts";
 import { useHoldfast } from "../support/open-test.ts";
 
@@ -45,7 +45,7 @@ test("a sealed field is in no table, is the same for the same value, and cannot 
   const { id } = await enqueue(secret);
   expect(await enqueue(secret)).toMatchObject({ id, created: false, conflict: false });
   expect(await enqueue({ password: "hunter3" })).toMatchObject({ id, created: false, conflict: true });
-  await drain(bench.hf, [kind]);
+  await runDue(bench.hf, [kind]);
   expect(seen).toEqual([secret]);
   const { rows } = await bench.db.query("select h::text as row from holdfast.job_history h");
   expect(JSON.stringify(rows)).toContain("ada");

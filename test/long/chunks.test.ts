@@ -48,7 +48,7 @@ const sizes = (seen: readonly Seen[], attempt?: number): number[] =>
 
 describe.each(TIERS)("chunks, %s", (tier) => {
   const bench = useHoldfast(tier);
-  const { makeKind, drain } = useKinds(bench);
+  const { makeKind, runDue } = useKinds(bench);
   beforeAll(() => makeTables(bench));
 
   /** A kind that goes through `items` and notes every chunk it is given, before and after it is saved. */
@@ -89,7 +89,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
+    expect(await runDue([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
     expect(given.map(({ attempt, start }) => [attempt, start])).toEqual([
       [1, 0],
       [1, 3],
@@ -110,7 +110,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(given.filter(({ attempt }) => attempt === 2).map(({ start }) => start)).toEqual(
         [0, 1, 2, 3].slice(failAt),
       );
@@ -137,7 +137,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1, dead: 0 });
+    expect(await runDue([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1, dead: 0 });
     expect(await effectsOf(bench, id)).toEqual(letters(4));
     const { rows } = await bench.db.query("select item, attempt from effects where job = $1 order by seq", [id]);
     expect(rows.map(({ attempt }) => attempt)).toEqual([1, 1, 2, 2]);
@@ -162,7 +162,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
+    expect(await runDue([kind])).toMatchObject({ runs: 2, retrying: 1, done: 1 });
     expect(errors).toMatchObject([{ code: "23505" }]);
     const { rows } = await bench.db.query("select item from strict order by item");
     expect(rows).toEqual([{ item: "item-001" }, { item: "same" }]);
@@ -183,9 +183,9 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, { items: letters(4), by: 1 });
-    await drain([kind]);
+    await runDue([kind]);
     await bench.hf.enqueue(kind, { items: letters(3, 2), by: 2 });
-    await drain([kind]);
+    await runDue([kind]);
     const { rows } = await bench.db.query("select item, made_by from vectors where spec = 'a' order by item");
     expect(rows.map(({ item, made_by }) => [item, made_by])).toEqual([
       ["item-000", 1],
@@ -208,7 +208,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         ...(size === undefined ? {} : { options: { size } }),
       });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(sizes(given)).toEqual(expected);
     }
   });
@@ -217,7 +217,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     for (const size of [0, -1, 1.5, 100_001, Number.NaN]) {
       const { kind } = makeChunked<null>({ items: () => letters(1), options: { size }, attempts: 1 });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect((await bench.hf.jobs.get(id))?.lastError).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
     }
   });
@@ -225,7 +225,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
   test("an empty list yields nothing and writes nothing", async () => {
     const { kind, given } = makeChunked<null>({ items: () => [] });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ done: 1 });
+    expect(await runDue([kind])).toMatchObject({ done: 1 });
     expect(given).toEqual([]);
     const { rows } = await bench.db.query("select 1 from holdfast.job_notes where job_id = $1", [id]);
     expect(rows).toEqual([]);
@@ -244,7 +244,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    await drain([kind]);
+    await runDue([kind]);
     expect(starts).toEqual([[0, 1], [2]]);
   });
 
@@ -257,7 +257,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ dead: 1 });
+    expect(await runDue([kind])).toMatchObject({ dead: 1 });
     expect(given).toEqual([0]);
     expect((await bench.hf.jobs.get(id))?.lastError?.message).toMatch(/neither saved nor too slow: call chunk\.save/);
   });
@@ -278,7 +278,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ done: 1 });
+    expect(await runDue([kind])).toMatchObject({ done: 1 });
     expect(await effectsOf(bench, id)).toEqual(letters(2));
     expect(refused).toEqual([
       expect.objectContaining({ message: expect.stringContaining("saved twice") }),
@@ -296,7 +296,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1 });
     expect(await effectsOf(bench, id)).toEqual(letters(2));
   });
 
@@ -315,7 +315,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    await drain([kind]);
+    await runDue([kind]);
     expect(given).toEqual(["1 first 0", "1 first 1", "1 second 0", "2 second 1"]);
   });
 
@@ -331,7 +331,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    await drain([kind]);
+    await runDue([kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 2, progress: { done: 6, total: 6 } });
   });
 
@@ -352,7 +352,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("by place: the same list resumes", async () => {
       const { kind, given } = makeInterrupted({ size: 2 }, { first: letters(4), later: letters(4) });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(given.filter(({ attempt }) => attempt === 2).map(({ start }) => start)).toEqual([2]);
     });
 
@@ -364,7 +364,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     ])("by place: with %s it starts over, and no item is skipped", async (_, later) => {
       const { kind, given } = makeInterrupted({ size: 2 }, { first: letters(4), later });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(given.filter(({ attempt }) => attempt === 2).flatMap(({ items }) => items)).toEqual(later);
     });
 
@@ -372,7 +372,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       const later = ["item-003", "new-1", "item-000", "item-002", "new-2"];
       const { kind, given } = makeInterrupted({ size: 2, key: (item) => item }, { first: letters(4), later });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       // item-000 and item-001 are saved; item-001 has left the list.
       expect(given.filter(({ attempt }) => attempt === 2).flatMap(({ items }) => items)).toEqual([
         "item-003",
@@ -403,7 +403,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
           },
         });
         const { id } = await bench.hf.enqueue(kind, 1, { coalesce: "spec" });
-        await drain([kind]);
+        await runDue([kind]);
         expect(given).toEqual(["1 item-000", "1 item-001", "2 item-000", "2 item-001"]);
         expect(await effectsOf(bench, id)).toEqual([...letters(2), ...letters(2)]);
         expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", payload: 2 });
@@ -419,13 +419,13 @@ describe.each(TIERS)("chunks, %s", (tier) => {
       ] as const) {
         const { kind } = makeChunked<null>({ items: () => letters(2), options: { key }, attempts: 1 });
         const { id } = await bench.hf.enqueue(kind, null);
-        await drain([kind]);
+        await runDue([kind]);
         const error = (await bench.hf.jobs.get(id))?.lastError;
         expect(error).toMatchObject({ code: "HOLDFAST_OPTION_INVALID", message: expect.stringContaining(part) });
       }
       const longest = makeChunked<null>({ items: () => ["x".repeat(500)], options: { key: (item) => item } });
       await bench.hf.enqueue(longest.kind, null);
-      expect(await drain([longest.kind])).toMatchObject({ done: 1 });
+      expect(await runDue([longest.kind])).toMatchObject({ done: 1 });
     });
   });
 
@@ -452,7 +452,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("halves the chunk until it fits, starts again at the same place, and skips nothing", async () => {
       const { kind, given, saved } = makeSlow({ count: 20, size: 16, most: () => 3 });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(given.slice(0, 5).map(({ start, items }) => [start, items.length])).toEqual([
         [0, 16],
         [0, 8],
@@ -467,7 +467,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("grows back after a few that were not, up to the size that was asked for", async () => {
       const { kind, given } = makeSlow({ count: 60, size: 8, most: (seen) => (seen.length <= 2 ? 3 : 100) });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(sizes(given)).toEqual([8, 4, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8, 8, 8, 4]);
     });
 
@@ -482,7 +482,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(sizes(given, 1)).toEqual([8, 4]);
       expect(sizes(given, 2)).toEqual([4, 4]);
     });
@@ -496,7 +496,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 3, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 3, done: 1 });
       expect([sizes(given, 1), sizes(given, 2), sizes(given, 3)]).toEqual([[8], [4], [2, 2, 2, 2]]);
       expect(await effectsOf(bench, id)).toEqual(letters(8));
     });
@@ -511,7 +511,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(await effectsOf(bench, id)).toEqual([]);
       expect((await bench.hf.jobs.get(id))?.lastError?.message).toMatch(/too slow.*continue/);
     });
@@ -519,7 +519,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
     test("one item that is too slow is an error that says so", async () => {
       const { kind, given } = makeSlow({ count: 2, size: 2, most: () => 0 });
       const { id } = await bench.hf.enqueue(kind, null, { attempts: 1 });
-      expect(await drain([kind])).toMatchObject({ dead: 1 });
+      expect(await runDue([kind])).toMatchObject({ dead: 1 });
       expect(sizes(given)).toEqual([2, 1]);
       expect((await bench.hf.jobs.get(id))?.lastError?.message).toMatch(/One item of chunks\("embed"\).*60 ms/);
     });
@@ -544,7 +544,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(sawAbort).toBe(1);
       expect(sizes(given)).toEqual([2, 1, 1]);
     });
@@ -567,7 +567,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(answers).toEqual(Array.from({ length: 60 }, () => undefined));
     });
 
@@ -581,7 +581,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect((await bench.hf.jobs.get(id))?.lastError?.message).toBe("404 from the embedder");
     });
 
@@ -595,7 +595,7 @@ describe.each(TIERS)("chunks, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(sizes(given)).toEqual([2, 1, 1]);
     });
   });

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Pool } from "pg";
 import { defineJob, Gone, type JobAborted } from "#src/index.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";
 import { ended, nextOf } from "../support/events.ts";
 import { aborted, makeGate, makeKind } from "../support/make.ts";
@@ -88,7 +88,7 @@ describe("chunks", () => {
     );
     await bench.db.query("insert into specs values ('petstore')");
     const { id } = await bench.hf.enqueue(embed, { spec: "petstore" });
-    expect(await drain(bench.hf, [embed])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [embed])).toMatchObject({ runs: 1, done: 1 });
     expect(await bench.hf.jobs.get(id)).toMatchObject({
       state: "done",
       result: { operations: 148 },
@@ -156,7 +156,7 @@ describe("fenced transactions", () => {
       },
     });
     await hf.enqueue(kind, { spec: "fenced" });
-    expect(await drain(hf, [kind, announce])).toMatchObject({ runs: 2, done: 2 });
+    expect(await runDue(hf, [kind, announce])).toMatchObject({ runs: 2, done: 2 });
     expect(await rowsOf("select embedded_at is null as open from specs where id = 'fenced'")).toEqual([
       { open: false },
     ]);
@@ -182,7 +182,7 @@ describe("steps", () => {
       },
     });
     await bench.hf.enqueue(kind, { orderId: "7" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(receipts).toEqual(["receipt 1", "receipt 1"]);
     expect(await rowsOf("select order_id from charges")).toEqual([{ order_id: "7" }]);
   });
@@ -213,7 +213,7 @@ describe("checkpoints", () => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 2, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 2, done: 1 });
     expect(await rowsOf("select content from pages order by content")).toEqual(
       [0, 1, 2, 3].map((at) => ({ content: `page ${at}` })),
     );
@@ -249,9 +249,9 @@ describe("generations", () => {
       },
     });
     await bench.hf.enqueue(rebuild, { spec: "a", model: "old", operations: ["get", "put"] });
-    await drain(bench.hf, [rebuild]);
+    await runDue(bench.hf, [rebuild]);
     await bench.hf.enqueue(rebuild, { spec: "a", model: "new", operations: ["put", "post"] });
-    await drain(bench.hf, [rebuild]);
+    await runDue(bench.hf, [rebuild]);
     expect(await rowsOf("select operation, model from catalog where spec = 'a' order by operation")).toEqual([
       { operation: "post", model: "new" },
       { operation: "put", model: "new" },
@@ -291,9 +291,9 @@ order by v.operation`,
       },
     });
     await bench.hf.enqueue(rebuild, { spec: "a", model: "old", operations: ["get"] });
-    await drain(bench.hf, [rebuild]);
+    await runDue(bench.hf, [rebuild]);
     await bench.hf.enqueue(rebuild, { spec: "a", model: "new", operations: ["put", "post"] });
-    await drain(bench.hf, [rebuild]);
+    await runDue(bench.hf, [rebuild]);
     const old = [{ operation: "get", model: "old" }];
     expect(seen).toEqual([[], old, old]);
     expect((await read("a")).rows).toEqual([
@@ -321,7 +321,7 @@ describe("gone", () => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, { spec: "nobody" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, lastError: { name: "Gone" } });
   });
 });

@@ -26,7 +26,7 @@ async function readStaged(bench: Bench, unit: string): Promise<{ items: string[]
 
 describe.each(TIERS)("generations, %s", (tier) => {
   const bench = useHoldfast(tier);
-  const { makeKind, drain } = useKinds(bench);
+  const { makeKind, runDue } = useKinds(bench);
   beforeAll(() =>
     bench.db.script(`
       create table staged (unit text, generation bigint, item text, model text, primary key (unit, generation, item));
@@ -73,7 +73,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
   const build = async (payload: Build): Promise<void> => {
     const { kind } = makeStaged();
     await bench.hf.enqueue(kind, payload);
-    await drain([kind]);
+    await runDue([kind]);
   };
 
   test("staged: readers see the whole old generation until the flip, then the whole new one; never a mix", async () => {
@@ -83,7 +83,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     const seen: unknown[] = [];
     const { kind } = makeStaged(async () => seen.push(await readStaged(bench, unit)));
     await bench.hf.enqueue(kind, { unit, model: "new", items: ["b", "c", "d", "e", "f"] });
-    await drain([kind]);
+    await runDue([kind]);
     expect(seen).toEqual([1, 2, 3].map(() => ({ items: ["a", "b", "c", "d"], models: ["old"] })));
     expect(await readStaged(bench, unit)).toEqual({ items: ["b", "c", "d", "e", "f"], models: ["new"] });
     const { rows } = await bench.db.query("select distinct model from staged where unit = $1", [unit]);
@@ -124,10 +124,10 @@ describe.each(TIERS)("generations, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, { unit, model: "old", items: ["a", "b", "c"] });
-    await drain([kind]);
+    await runDue([kind]);
     seen.length = 0;
     await bench.hf.enqueue(kind, { unit, model: "new", items: ["b", "c", "d"], failAfter: 0 });
-    expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
+    expect(await runDue([kind])).toMatchObject({ runs: 2, done: 1 });
     expect(seen).toEqual([
       ["a old", "b new", "c new"],
       ["a old", "b new", "c new", "d new"],
@@ -140,7 +140,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     await build({ unit, model: "old", items: ["a", "b", "c", "d"] });
     const { kind, generations } = makeStaged();
     const { id } = await bench.hf.enqueue(kind, { unit, model: "forced", items: ["a", "b", "c", "d"], failAfter: 2 });
-    expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
+    expect(await runDue([kind])).toMatchObject({ runs: 2, done: 1 });
     expect(generations).toEqual([
       { attempt: 1, number: "2", previous: "1", saved: ["a", "b"] },
       { attempt: 2, number: "2", previous: "1", saved: ["c", "d"] },
@@ -163,7 +163,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       });
     });
     const { id } = await bench.hf.enqueue(kind, { unit, model: "second", items: ["a", "b"] }, { coalesce: unit });
-    expect(await drain([kind])).toMatchObject({ runs: 2 });
+    expect(await runDue([kind])).toMatchObject({ runs: 2 });
     expect(generations.map(({ number, previous, saved }) => [number, previous, saved])).toEqual([
       ["2", "1", ["a", "b"]],
       ["3", "2", ["a", "b", "c"]],
@@ -181,7 +181,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       await bench.hf.enqueue(kind, { unit, model: "m", items: ["x", "y"] }, { coalesce: unit });
     });
     await bench.hf.enqueue(kind, { unit, model: "m", items: ["a", "b"] }, { coalesce: unit });
-    await drain([kind]);
+    await runDue([kind]);
     expect(await readStaged(bench, unit)).toMatchObject({ items: ["x", "y"] });
   });
 
@@ -199,7 +199,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
     });
     const worker = await bench.hf.work([laterKind]);
     const { id } = await bench.hf.enqueue(kind, { unit, model: "earlier", items: ["a", "b", "c"] });
-    await drain([kind]);
+    await runDue([kind]);
     await worker.stop();
     results["earlier"] = (await bench.hf.jobs.get(id))?.result;
     expect(results).toEqual({
@@ -224,7 +224,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, null);
-    await drain([kind]);
+    await runDue([kind]);
     expect(await readStaged(bench, unit)).toEqual({ items: ["a"], models: ["old"] });
   });
 
@@ -256,7 +256,7 @@ describe.each(TIERS)("generations, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, { unit }, { coalesce: unit, attempts: 1 });
-    await drain([kind]);
+    await runDue([kind]);
     expect(built).toEqual(["generation 1", "generation 2"]);
     expect(await readStaged(bench, unit)).toMatchObject({ items: ["a", "c"] });
   });

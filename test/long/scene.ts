@@ -2,7 +2,7 @@
 import { afterAll, beforeAll } from "vitest";
 import { type AnyJobKind, defineJob, type JobKind, type JobOptions } from "#src/job/define-job.js";
 import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
-import type { Drained } from "#src/testing/index.js";
+import type { DueRuns } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";
 import { uniqueName } from "../support/make.ts";
 import type { Bench } from "../support/open-test.ts";
@@ -14,7 +14,7 @@ export interface Kinds {
     options?: Partial<JobOptions<Payload, Payload, Result>>,
   ): JobKind<Payload, Payload, Result | undefined>;
   /** Waits until nothing of these kinds is open, and tells how their runs ended since it was asked last. */
-  drain(kinds: readonly AnyJobKind[]): Promise<Drained>;
+  runDue(kinds: readonly AnyJobKind[]): Promise<DueRuns>;
 }
 
 /**
@@ -24,8 +24,8 @@ export interface Kinds {
 export function useKinds(bench: Bench, most = 80): Kinds {
   const none = defineJob("none", { run: () => undefined });
   const places = Array.from({ length: most }, () => ({ name: uniqueName("long"), kind: none as AnyJobKind }));
-  const counts = new Map<string, Drained>();
-  const zero = (): Drained => ({ runs: 0, done: 0, retrying: 0, snoozed: 0, dead: 0, cancelled: 0 });
+  const counts = new Map<string, DueRuns>();
+  const zero = (): DueRuns => ({ runs: 0, done: 0, retrying: 0, snoozed: 0, dead: 0, cancelled: 0 });
   const ends = {
     "job.claimed": "runs",
     "job.done": "done",
@@ -37,7 +37,7 @@ export function useKinds(bench: Bench, most = 80): Kinds {
   let worker: Worker | undefined;
 
   beforeAll(async () => {
-    for (const [event, count] of Object.entries(ends) as [keyof typeof ends, keyof Drained][]) {
+    for (const [event, count] of Object.entries(ends) as [keyof typeof ends, keyof DueRuns][]) {
       bench.hf.on(event, ({ kind }) => {
         const counted = counts.get(kind);
         if (counted) counted[count] += 1;
@@ -64,7 +64,7 @@ export function useKinds(bench: Bench, most = 80): Kinds {
       counts.set(place.name, zero());
       return kind;
     },
-    async drain(kinds) {
+    async runDue(kinds) {
       const names = kinds.map(({ kind }) => kind);
       await until("nothing is open", async () => {
         const { rows } = await bench.db.query(
@@ -75,7 +75,7 @@ export function useKinds(bench: Bench, most = 80): Kinds {
       });
       const total = zero();
       for (const name of names) {
-        for (const [count, value] of Object.entries(counts.get(name)!)) total[count as keyof Drained] += value;
+        for (const [count, value] of Object.entries(counts.get(name)!)) total[count as keyof DueRuns] += value;
         counts.set(name, zero());
       }
       return total;

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 describe.each(TIERS)("notes, %s", (tier) => {
   const bench = useHoldfast(tier);
-  const { makeKind, drain } = useKinds(bench);
+  const { makeKind, runDue } = useKinds(bench);
   beforeAll(() => bench.db.script("create table charged (job uuid, what text)"));
 
   const chargedFor = async (id: string): Promise<string[]> =>
@@ -40,7 +40,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 3, retrying: 2, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 3, retrying: 2, done: 1 });
       expect(results).toEqual([1, 2, 3].map(() => ({ receipt: 7, by: 1 })));
       expect(await chargedFor(id)).toEqual(["attempt 1"]);
     });
@@ -56,7 +56,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 2, done: 1 });
       expect(await chargedFor(id)).toEqual(["attempt 2"]);
     });
 
@@ -77,7 +77,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(results[0]).toEqual([{ at: at.toISOString() }, null, null, false, 'with "quotes" and \u2028']);
       expect(results[1]).toEqual(results[0]);
     });
@@ -93,7 +93,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect((await bench.hf.jobs.get(id))?.lastError).toMatchObject({ code: "HOLDFAST_PAYLOAD_INVALID" });
       expect(await chargedFor(id)).toEqual([]);
     });
@@ -114,7 +114,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const [a, b] = await bench.hf.enqueueMany(kind, [{ payload: "a" }, { payload: "b" }]);
-      expect(await drain([kind])).toMatchObject({ done: 2 });
+      expect(await runDue([kind])).toMatchObject({ done: 2 });
       expect(await chargedFor(a!.id)).toEqual(["a one", "a two", "a xxxxx"]);
       expect(await chargedFor(b!.id)).toEqual(["b one", "b two", "b xxxxx"]);
     });
@@ -131,7 +131,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, { text: "first" }, { coalesce: "page" });
-      await drain([kind]);
+      await runDue([kind]);
       expect(await chargedFor(id)).toEqual(["edited", "first"]);
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", payload: { text: "edited" } });
     });
@@ -151,7 +151,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(found).toEqual([
         [undefined, undefined],
         [{ cursor: 1 }, "page 1"],
@@ -175,7 +175,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(found).toEqual([undefined, 1, 1]);
       expect(await chargedFor(id)).toEqual(["page 1", "page 3"]);
     });
@@ -193,7 +193,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, 1, { coalesce: "spec" });
-      await drain([kind]);
+      await runDue([kind]);
       expect(found).toEqual([
         [1, undefined],
         [1, "of 1"],
@@ -209,7 +209,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       expect(error).toMatchObject({ code: "HOLDFAST_PAYLOAD_INVALID" });
     });
   });
@@ -278,7 +278,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
       });
       const [done, dead] = await bench.hf.enqueueMany(kind, [{ payload: "done" }, { payload: "dead" }]);
       const all = ["checkpoint default", "chunks embed", "saved a", "step pay"];
-      await drain([kind]);
+      await runDue([kind]);
       await forgetAll();
       expect(await notesOf([done!.id])).toEqual([]);
       expect(await notesOf([dead!.id])).toEqual([...all, `generation unit of ${dead!.id}`].toSorted());
@@ -296,7 +296,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      await drain([kind]);
+      await runDue([kind]);
       await bench.db.query(
         "insert into holdfast.job_notes select $1, 'step', n::text, 'null', now() from generate_series(1, 9) n",
         [id],
@@ -322,11 +322,11 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ dead: 1 });
+      expect(await runDue([kind])).toMatchObject({ dead: 1 });
       await forgetAll();
       isWell = true;
       await bench.hf.jobs.retry(id);
-      expect(await drain([kind])).toMatchObject({ done: 1 });
+      expect(await runDue([kind])).toMatchObject({ done: 1 });
       expect(given).toEqual(["a", "b", "b"]);
     });
   });
@@ -355,7 +355,7 @@ describe.each(TIERS)("notes, %s", (tier) => {
         },
       });
       const [kept, deleted] = await bench.hf.enqueueMany(kind, [{ payload: "kept" }, { payload: "deleted" }]);
-      expect(await drain([kind])).toMatchObject({ runs: 2, done: 2, retrying: 0, dead: 0 });
+      expect(await runDue([kind])).toMatchObject({ runs: 2, done: 2, retrying: 0, dead: 0 });
       expect(await bench.hf.jobs.get(kept!.id)).toMatchObject({ state: "done", result: "embedded", lastError: null });
       expect(await bench.hf.jobs.get(deleted!.id)).toMatchObject({
         state: "done",

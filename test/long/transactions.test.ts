@@ -3,7 +3,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { Client } from "pg";
 import type { JobContext, JobTransaction } from "#src/job/handler.js";
-import { drain as drainOwn, openTest } from "#src/testing/index.js";
+import { runDue as runOwn, openTest } from "#src/testing/index.js";
 import type { Worker } from "#src/worker/worker.js";
 import { collect, ended } from "../support/events.ts";
 import { caught, makeGate, makeHeldKind, makeKind as makeOwnKind } from "../support/make.ts";
@@ -29,7 +29,7 @@ async function rowsOf(bench: Bench, id: string): Promise<string[]> {
 
 describe.each(TIERS)("job.transaction, %s", (tier) => {
   const bench = useHoldfast(tier);
-  const { makeKind, drain } = useKinds(bench);
+  const { makeKind, runDue } = useKinds(bench);
   beforeAll(() => bench.db.script("create table written (job uuid, what text)"));
 
   /** Runs `work` as the handler of one job, once. */
@@ -42,7 +42,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, null);
-    await drain([kind]);
+    await runDue([kind]);
     const job = await bench.hf.jobs.get(id);
     if (job?.state !== "done") throw new Error(`The job failed: ${JSON.stringify(job?.lastError)}`);
     return { id, value: value as T };
@@ -142,7 +142,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       },
     });
     await bench.hf.enqueueMany(kind, [{ payload: 0 }, { payload: 1 }]);
-    expect(await drainOwn(bench.hf, [kind], { concurrency: 2 })).toMatchObject({ done: 2 });
+    expect(await runOwn(bench.hf, [kind], { concurrency: 2 })).toMatchObject({ done: 2 });
     // One session: they take turns there. On a server both are open before either commits.
     if (tier === "server") expect(order.slice(0, 2).toSorted()).toEqual(["in 0", "in 1"]);
     else expect(order.toSorted()).toEqual(["in 0", "in 1", "out 0", "out 1"]);
@@ -178,7 +178,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
       expect(value).toMatchObject({ without: NESTED, keyed: NESTED });
       expect(jobs.map(({ payload }) => payload)).toEqual(["with tx"]);
     }
-    await drain([other]);
+    await runDue([other]);
   });
 
   test("progress inside one does not wait for it", async () => {
@@ -249,7 +249,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         expect(refused).toMatchObject(NESTED);
         expect(tookMs).toBeLessThan(2_000);
         expect((await bench.hf.jobs.list({ kind: other.kind })).jobs).toHaveLength(4);
-        await drain([other]);
+        await runDue([other]);
       },
     );
 
@@ -274,13 +274,13 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
           },
         });
         const { id } = await bench.hf.enqueue(kind, null);
-        await drain([kind]);
+        await runDue([kind]);
         await enqueueOutside;
         await outside;
         expect(refused).toMatchObject(NESTED);
         expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
         expect((await bench.hf.jobs.list({ kind: other.kind })).jobs).toMatchObject([{ payload: "outside" }]);
-        await drain([other]);
+        await runDue([other]);
       },
     );
   });
@@ -299,7 +299,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, result: { vectors: 148 } });
       expect(await rowsOf(bench, id)).toEqual(["effect"]);
       expect(done.events.filter(({ jobId }) => jobId === id)).toHaveLength(1);
@@ -318,7 +318,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, "first", { coalesce: "page" });
-      expect(await drain([kind])).toMatchObject({ runs: 2, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 2, done: 1 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", result: "edited", claimCount: 2 });
       expect(told).toEqual(["job.again", "job.done"]);
       for (const stop of stops) stop();
@@ -332,7 +332,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1, retrying: 0 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1, retrying: 0 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", result: "first", lastError: null });
       expect(await bench.hf.jobs.attempts(id)).toEqual([]);
     });
@@ -353,7 +353,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1, done: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1, done: 1 });
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", result: "returned" });
       expect(await rowsOf(bench, id)).toEqual(["kept"]);
     });
@@ -367,7 +367,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         },
       });
       const { id } = await bench.hf.enqueue(kind, null);
-      expect(await drain([kind])).toMatchObject({ runs: 1 });
+      expect(await runDue([kind])).toMatchObject({ runs: 1 });
       expect(error).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
       expect(await rowsOf(bench, id)).toEqual([]);
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
@@ -385,7 +385,7 @@ describe.each(TIERS)("job.transaction, %s", (tier) => {
         kind,
         [1, 2, 3].map((payload) => ({ payload, group: "spec" })),
       );
-      expect(await drain([kind])).toMatchObject({ runs: 3, done: 3 });
+      expect(await runDue([kind])).toMatchObject({ runs: 3, done: 3 });
       expect(order).toEqual([1, 2, 3]);
     });
 

@@ -1,7 +1,7 @@
 // What /metrics says, after real work; and that nothing which listens can break it.
 import { execFileSync, spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/drain.js";
+import { runDue } from "#src/testing/run-due.js";
 import { makeTally } from "#src/metrics/tally.js";
 import { latestVersion } from "#src/migrate/migrate.js";
 import { collect, ended, times } from "../support/events.ts";
@@ -34,7 +34,7 @@ describe.each(TIERS)("metrics (%s)", (tier) => {
     expect(value(before, `holdfast_worker_slots{queue="mail"}`)).toBe(7);
     await bench.hf.enqueue(kind, 1, { key: "k" });
     await bench.hf.enqueue(kind, 1, { key: "k" });
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.enqueue(kind, 2, { delay: "1h" });
     await bench.hf.janitor.run("measure-queues");
     const after = await metrics.text();
@@ -60,6 +60,38 @@ describe.each(TIERS)("metrics (%s)", (tier) => {
       ["done", 1],
       ["retry", 1],
     ]);
+  });
+
+  test("claims by what came, their sizes, how long enqueues took, wake-ups by where they came from", async () => {
+    const { metrics } = bench.hf;
+    const kind = makeKind({ run: () => null });
+    const before = await metrics.text();
+    for (const series of [
+      'claims_total{result="error"}',
+      'wake_ups_total{from="elsewhere"}',
+      "claim_size_count",
+      "enqueue_seconds_count",
+    ]) {
+      expect(value(before, `holdfast_${series}`), series).toBeDefined();
+    }
+    // One statement for forty, and what waited is taken by asking.
+    const rows = Array.from({ length: 40 }, (_, payload) => ({ payload }));
+    const { events: claims } = collect(bench.hf, "claim.made");
+    await bench.hf.enqueueMany(kind, rows);
+    const worker = await bench.hf.work([kind], { concurrency: 25 });
+    await runDue(bench.hf, [kind]);
+    await worker.stop();
+    const after = await metrics.text();
+    const grown = (series: string): number =>
+      value(after, `holdfast_${series}`)! - value(before, `holdfast_${series}`)!;
+    expect(grown("enqueue_seconds_count")).toBe(1);
+    expect(grown('wake_ups_total{from="here"}')).toBeGreaterThan(0);
+    const some = claims.filter(({ jobs }) => jobs > 0);
+    expect(some.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(40);
+    expect(grown('claims_total{result="some"}')).toBe(some.length);
+    expect(grown('claims_total{result="none"}')).toBe(claims.length - some.length);
+    expect(grown("claim_size_sum")).toBe(40);
+    expect(grown('claim_size_bucket{le="20"}')).toBe(some.filter(({ jobs }) => jobs <= 20).length);
   });
 
   test("beats are counted by what they found, errors of handlers by their class", async () => {
@@ -129,7 +161,7 @@ describe.each(TIERS)("metrics (%s)", (tier) => {
     });
     const kind = makeKind();
     await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     stop();
     expect(
       value(

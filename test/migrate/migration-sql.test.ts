@@ -5,7 +5,7 @@ import type { Db } from "#src/db/db.js";
 import { latestVersion, migrate, migrationSql } from "#src/migrate/migrate.js";
 import { installRoutines, routinesSql } from "#src/store/routines.js";
 import { makeStore } from "#src/store/sql.js";
-import { drain, openTest } from "#src/testing/index.js";
+import { runDue, openTest } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { makeKind } from "../support/make.ts";
 
@@ -66,7 +66,7 @@ test("and works", async () => {
   const hf = await openTest({ database: databases[1]!.url, migrate: false });
   const kind = makeKind();
   await hf.enqueue(kind, 1);
-  expect(await drain(hf, [kind])).toMatchObject({ done: 1 });
+  expect(await runDue(hf, [kind])).toMatchObject({ done: 1 });
   await hf.close();
 });
 

@@ -6,7 +6,7 @@ import { type Duty, grantsSql } from "#src/migrate/grants.js";
 import { ROUTINES, makeStore, type Store } from "#src/store/sql.js";
 import { listLeaves } from "#src/store/janitor/history-leaves.js";
 import { moveClock } from "#src/store/stats/move-clock.js";
-import { drain, openTest, type TestHoldfast } from "#src/testing/index.js";
+import { runDue, openTest, type TestHoldfast } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { caught, makeKind } from "../support/make.ts";
 
@@ -79,7 +79,7 @@ describe("a role that was granted", () => {
     await hf.enqueue(kind, 1, { key: "k" });
     await hf.enqueue(kind, 2, { group: "g" });
     await hf.enqueue(kind, 3, { coalesce: "c" });
-    expect(await drain(hf, [kind])).toMatchObject({ done: 3 });
+    expect(await runDue(hf, [kind])).toMatchObject({ done: 3 });
     const { id } = await hf.enqueue(kind, 4, { delay: "1h" });
     await hf.jobs.cancel(id);
     await hf.queues.pause("mail");
@@ -92,7 +92,7 @@ describe("a role that was granted", () => {
   test("work: runs every chore; the days of the history are made and dropped on its behalf", async () => {
     const kind = makeKind({ keepDone: "1h" });
     await work.hf.enqueue(kind, 1);
-    await drain(work.hf, [kind]);
+    await runDue(work.hf, [kind]);
     const before = (await listLeaves(store)).map(({ day }) => day);
     await moveClock(store, 9 * 86_400_000);
     const results = await work.hf.janitor.run();
@@ -102,7 +102,7 @@ describe("a role that was granted", () => {
     expect(days.filter((day) => before.includes(day))).toEqual([]);
     expect(days.length).toBeGreaterThanOrEqual(5);
     await work.hf.enqueue(kind, 2);
-    await drain(work.hf, [kind]);
+    await runDue(work.hf, [kind]);
     await moveClock(store, 9 * 86_400_000 + 2 * 3_600_000);
     // From a day that was made on its behalf.
     expect(await work.hf.janitor.run("purge-finished")).toMatchObject([{ rows: { done: 1 }, error: null }]);
@@ -151,7 +151,7 @@ describe("a role that was granted", () => {
     ]) {
       expect(await caught(db.query(statement)), statement).toMatchObject(DENIED);
     }
-    expect(await drain(work.hf, [kind])).toMatchObject({ done: 7 });
+    expect(await runDue(work.hf, [kind])).toMatchObject({ done: 7 });
   });
 
   test("view: looks at everything but tokens and the audit log, and changes nothing", async () => {
@@ -172,6 +172,7 @@ describe("a role that was granted", () => {
       `update ${SCHEMA}.jobs set payload = '1'`,
       `select * from ${SCHEMA}.access_tokens`,
       `select * from ${SCHEMA}.audit`,
+      `select * from ${SCHEMA}.secrets`,
       `select ${SCHEMA}.${dropDay}('2020-01-01')`,
     ]) {
       expect(await caught(db.query(statement)), statement).toMatchObject(DENIED);

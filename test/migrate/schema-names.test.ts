@@ -2,7 +2,7 @@
 import { Client } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { migrationSql } from "#src/migrate/migrate.js";
-import { drain, openTest } from "#src/testing/index.js";
+import { runDue, openTest } from "#src/testing/index.js";
 import { partsOf } from "#src/testing/open-test.js";
 import { assertSound } from "../support/assert-sound.ts";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
@@ -94,9 +94,9 @@ test("two schemas side by side each have their own jobs, workers and notificatio
   await one.enqueue(kind, "one", { key: "same" });
   const second = await other.enqueue(kind, "other", { key: "same" });
   expect(second.created).toBe(true);
-  expect(await drain(one, [kind])).toMatchObject({ runs: 1, done: 1 });
+  expect(await runDue(one, [kind])).toMatchObject({ runs: 1, done: 1 });
   expect(seen).toEqual(["one"]);
-  expect(await drain(other, [kind])).toMatchObject({ runs: 1, done: 1 });
+  expect(await runDue(other, [kind])).toMatchObject({ runs: 1, done: 1 });
   expect(seen).toEqual(["one", "other"]);
   // And the clock of one is not the clock of the other.
   await one.clock.advance("1d");

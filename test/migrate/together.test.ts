@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { openPostgres } from "#src/db/postgres.js";
 import type { Db } from "#src/db/db.js";
 import { latestVersion, migrate } from "#src/migrate/migrate.js";
-import { drain, openTest } from "#src/testing/index.js";
+import { runDue, openTest } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { openSession, untilBlocks } from "../support/locks.ts";
 import { makeKind } from "../support/make.ts";
@@ -72,6 +72,6 @@ test("ten clients opened at once all take and run jobs", async () => {
     Array.from({ length: 10 }, () => openTest({ database: database.url, schema: "clients", poolSize: 2 })),
   );
   await Promise.all(clients.map((hf, n) => hf.enqueue(kind, n)));
-  expect(await drain(clients[3]!, [kind], { concurrency: 5 })).toMatchObject({ runs: 10, done: 10 });
+  expect(await runDue(clients[3]!, [kind], { concurrency: 5 })).toMatchObject({ runs: 10, done: 10 });
   await Promise.all(clients.map((hf) => hf.close()));
 });

@@ -7,7 +7,7 @@ import { assertSchema, latestVersion, migrate } from "#src/migrate/migrate.js";
 import { open } from "#src/open.js";
 import { makeStore } from "#src/store/sql.js";
 import { moveClock } from "#src/store/stats/move-clock.js";
-import { drain, openTest } from "#src/testing/index.js";
+import { runDue, openTest } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { caught, makeKind } from "../support/make.ts";
 
@@ -45,7 +45,7 @@ test("a newer schema that does not is worked with, and left as it is", async () 
   const hf = await openTest({ database: database.url, schema: "newer" });
   const kind = makeKind();
   await hf.enqueue(kind, 1);
-  expect(await drain(hf, [kind])).toMatchObject({ done: 1 });
+  expect(await runDue(hf, [kind])).toMatchObject({ done: 1 });
   await hf.close();
 });
 
@@ -75,11 +75,11 @@ test("with migrate: false a schema that is up to date is worked with by a role t
   const hf = await openTest({ database: url.href, schema: "ready", migrate: false });
   const kind = makeKind();
   await hf.enqueue(kind, 1);
-  expect(await drain(hf, [kind])).toMatchObject({ done: 1 });
+  expect(await runDue(hf, [kind])).toMatchObject({ done: 1 });
   // Weeks later nobody has made the day's place in the history: it can be made on its behalf, and no other table.
   await moveClock(makeStore(db, "ready"), 21 * 86_400_000);
   await hf.enqueue(kind, 2);
-  expect(await drain(hf, [kind])).toMatchObject({ done: 1 });
+  expect(await runDue(hf, [kind])).toMatchObject({ done: 1 });
   await hf.close();
   await (await openTest({ database: url.href, schema: "ready", migrate: false })).close();
   const plain = await openPostgres({ url: url.href });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startRedis } from "../../bench/redis-server.mjs";
 import { defineJob } from "#src/job/define-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { useHoldfast } from "../support/open-test.ts";
 import { blockOf } from "./page.ts";
 import { peerMissing, runNode, runPeer } from "./peers.ts";
@@ -76,7 +76,7 @@ describe.skipIf(missing)(`BullMQ${missing ? ` (${missing})` : ""}`, () => {
     expect((await look()).jobs).toHaveLength(7);
     expect(await run("move.mjs", "mail")).toMatchObject({ moved: 6 });
     await bench.hf.sql.query("update :schema.jobs set run_at = :schema.clock() where state = 'pending'");
-    await drain(bench.hf, [mail]);
+    await runDue(bench.hf, [mail]);
     expect(ran.toSorted()).toEqual(["failed", "later", "less urgent", "own id", "plain", "second"]);
   });
 });

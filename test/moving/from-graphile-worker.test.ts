@@ -1,7 +1,7 @@
 // The SQL of docs/moving-from-graphile-worker.md, as it stands there, against graphile-worker 0.18.0.
 import { beforeAll, describe, expect, test } from "vitest";
 import { defineJob } from "#src/job/define-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { useHoldfast } from "../support/open-test.ts";
 import { blockOf } from "./page.ts";
 import { peerMissing, runPeer } from "./peers.ts";
@@ -79,7 +79,7 @@ describe.skipIf(missing)(`graphile-worker${missing ? ` (${missing})` : ""}`, () 
   test("moved for good, what is left runs, once", async () => {
     await runSql(bench.url, MOVE);
     await bench.hf.sql.query("update :schema.jobs set run_at = :schema.clock() where state = 'pending'");
-    await drain(bench.hf, kinds);
+    await runDue(bench.hf, kinds);
     expect(ran.map((each) => (each as { n: string }).n).sort()).toEqual(["failed", "later"]);
     expect(await open()).toMatchObject([{ name: "other" }]);
   });

@@ -1,7 +1,7 @@
 // The SQL of docs/moving-from-pg-boss.md, as it stands there, against pg-boss 12.35.0.
 import { beforeAll, describe, expect, test } from "vitest";
 import { defineJob } from "#src/job/define-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { useHoldfast } from "../support/open-test.ts";
 import { blockOf } from "./page.ts";
 import { peerMissing, runPeer } from "./peers.ts";
@@ -86,7 +86,7 @@ describe.skipIf(missing)(`pg-boss${missing ? ` (${missing})` : ""}`, () => {
     await runSql(bench.url, "update pgboss.job set state = 'created' where state = 'active'");
     await runSql(bench.url, MOVE);
     await bench.hf.sql.query("update :schema.jobs set run_at = :schema.clock() where state = 'pending'");
-    await drain(bench.hf, kinds);
+    await runDue(bench.hf, kinds);
     const mails = ran.flatMap((each) => (each as { n?: unknown }).n ?? []);
     expect(mails.filter((n) => typeof n === "string").sort()).toEqual(["failed", "later", "plain", "urgent"]);
     expect(mails.filter((n) => n === 2 || n === 3)).toEqual([2, 3]);

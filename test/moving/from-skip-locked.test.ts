@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { Client } from "pg";
 import { defineJob } from "#src/job/define-job.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { useHoldfast } from "../support/open-test.ts";
 import { blockOf } from "./page.ts";
 import { runSql } from "./run-sql.ts";
@@ -105,7 +105,7 @@ describe("a table with SKIP LOCKED", () => {
   test("moved once more, everything runs, once", async () => {
     await runSql(bench.url, MOVE);
     await bench.hf.sql.query("update :schema.jobs set run_at = :schema.clock() where state = 'pending'");
-    await drain(bench.hf, [mail]);
+    await runDue(bench.hf, [mail]);
     expect(ran.toSorted()).toEqual(["held", "keyed", "later", "plain", "repeated", "retrying", "urgent"]);
     expect(await bench.hf.enqueue(mail, { n: "keyed" }, { key: "order-42" })).toMatchObject({ created: false });
   });

@@ -1,7 +1,7 @@
 // A rule that cannot fail holds nothing: each kind of damage is seen, and a sound schema passes.
 import { describe, expect, test } from "vitest";
 import { Fatal } from "#src/job/outcome.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { assertSound } from "../support/assert-sound.ts";
 import { caught, makeHeldKind, makeKind } from "../support/make.ts";
 import { useHoldfast } from "../support/open-test.ts";
@@ -18,7 +18,7 @@ describe("assertSound", () => {
     });
     const held = makeHeldKind<string>();
     await bench.hf.enqueueMany(kind, [{ payload: "works" }, { payload: "dies", key: "d" }]);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const { id } = await bench.hf.enqueue(kind, "cancelled");
     await bench.hf.jobs.cancel(id);
     await bench.hf.enqueueMany(kind, [

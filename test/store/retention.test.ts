@@ -1,7 +1,7 @@
 // Finished jobs stay for their retention and go after it, by whole days where possible; dead ones stay.
 import { describe, expect, test } from "vitest";
 import { makePartitions } from "#src/store/janitor/partitions.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { collect } from "../support/events.ts";
 import { makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -25,7 +25,7 @@ describe.each(TIERS)("finished jobs, %s", (tier) => {
       Array.from({ length: 25 }, (_, payload) => ({ payload })),
     );
     const kept = await bench.hf.enqueue(long, 1);
-    await drain(bench.hf, [short, long], { concurrency: 10 });
+    await runDue(bench.hf, [short, long], { concurrency: 10 });
     expect(await purgeEarly(bench.store, 10)).toBe(0);
     await bench.hf.clock.advance("61m");
     expect(await purgeEarly(bench.store, 10)).toBe(10);
@@ -39,7 +39,7 @@ describe.each(TIERS)("finished jobs, %s", (tier) => {
   test("with no retention at all go at the next purge", async () => {
     const kind = makeKind({ keepDone: "0s" });
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.clock.advance("1ms");
     expect(await purgeEarly(bench.store, 1_000)).toBeGreaterThanOrEqual(1);
     expect(await bench.hf.jobs.get(id)).toBeUndefined();
@@ -50,10 +50,10 @@ describe.each(TIERS)("finished jobs, %s", (tier) => {
     await bench.hf.clock.advance("60d");
     await dropExpiredDays(bench.store);
     const first = await bench.hf.enqueue(week, 1);
-    await drain(bench.hf, [week]);
+    await runDue(bench.hf, [week]);
     await bench.hf.clock.advance("2d");
     const second = await bench.hf.enqueue(forever, 2);
-    await drain(bench.hf, [forever]);
+    await runDue(bench.hf, [forever]);
     await bench.hf.clock.advance("4d");
     await dropExpiredDays(bench.store);
     expect(await bench.hf.jobs.get(first.id)).toMatchObject({ state: "done" });
@@ -74,7 +74,7 @@ describe.each(TIERS)("finished jobs, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     await bench.hf.clock.advance("3650d");
     await purgeEarly(bench.store, 1_000);
     await dropExpiredDays(bench.store);
@@ -90,7 +90,7 @@ describe.each(TIERS)("finished jobs, %s", (tier) => {
     for (const name of await partitions()) await bench.db.script(`drop table holdfast.${name}`);
     const { id } = await bench.hf.enqueue(kind, 1);
     const trouble = collect(bench.hf, "trouble");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     trouble.stop();
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1 });
     expect((await partitions()).length).toBeGreaterThan(0);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended } from "../support/events.ts";
 import { caught, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -68,10 +68,10 @@ describe.each(TIERS)("the clock of a test, %s", (tier) => {
     for (const by of ["1d", "40d", "365d"] as const) {
       await bench.hf.clock.advance(by);
       await bench.hf.enqueue(kind, by);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ done: 1 });
+      expect(await runDue(bench.hf, [kind])).toMatchObject({ done: 1 });
     }
     await bench.hf.clock.rewind("300d");
     await bench.hf.enqueue(kind, "back");
-    expect(await drain(bench.hf, [kind])).toMatchObject({ done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ done: 1 });
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { defineJob } from "#src/job/define-job.js";
 import { open } from "#src/open.js";
-import { drain, openTest } from "#src/testing/index.js";
+import { runDue, openTest } from "#src/testing/index.js";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { caught, makeKind } from "../support/make.ts";
 
@@ -15,7 +15,7 @@ test(
     const { id } = await hf.enqueue(kind, { n: 1 });
     await hf.enqueue(kind, { n: 2 });
     expect(hf.tier).toBe("embedded");
-    expect(await drain(hf, [kind])).toMatchObject({ runs: 2, done: 2, dead: 0 });
+    expect(await runDue(hf, [kind])).toMatchObject({ runs: 2, done: 2, dead: 0 });
     expect(seen).toEqual([{ n: 1 }, { n: 2 }]);
     const job = await hf.jobs.get(id);
     expect(job?.createdAt.toISOString()).toMatch(/^2031-05-06T07:0[89]:/);
@@ -37,7 +37,7 @@ describe("openTest({ database })", () => {
     await first.close();
     await using second = await openTest({ database: database.url });
     expect(second.tier).toBe("server");
-    expect(await drain(second, [kind])).toMatchObject({ done: 1 });
+    expect(await runDue(second, [kind])).toMatchObject({ done: 1 });
   });
 
   test("that cannot be opened leaves nothing open", async () => {
@@ -52,9 +52,9 @@ describe("openTest({ database })", () => {
     expect(await caught(openTest({ clok: "2031-05-06" }))).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
   });
 
-  test("is what drain() needs: a Holdfast of open() is refused with a sentence", async () => {
+  test("is what runDue() needs: a Holdfast of open() is refused with a sentence", async () => {
     await using hf = await open({ database: database.url });
     // @ts-expect-error it has no movable clock
-    expect(await caught(drain(hf, []))).toMatchObject({ message: expect.stringContaining("openTest()") });
+    expect(await caught(runDue(hf, []))).toMatchObject({ message: expect.stringContaining("openTest()") });
   });
 });

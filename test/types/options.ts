@@ -14,7 +14,7 @@ import {
   Snooze,
   type Worker,
 } from "#src/index.js";
-import { drain, openTest, type TestHoldfast, waitForEvent } from "#src/testing/index.js";
+import { runDue, openTest, type TestHoldfast, waitForEvent } from "#src/testing/index.js";
 import { expectType, type Same } from "./expect-type.ts";
 
 declare const hf: Holdfast;
@@ -135,9 +135,9 @@ export async function opening(): Promise<void> {
   await opened.clock.advance("31m");
   // @ts-expect-error by a duration
   await opened.clock.advance(31);
-  await drain(test, kinds, { timeout: "5s" });
+  await runDue(test, kinds, { timeout: "5s" });
   // @ts-expect-error an ordinary client has no clock to move
-  await drain(client, kinds);
+  await runDue(client, kinds);
   const event = await waitForEvent(test, "job.retrying", ({ attempt }) => attempt === 2, { timeout: "1s" });
   expectType<Same<typeof event.runAt, Date>>();
 }

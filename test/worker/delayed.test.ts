@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended, nextOf } from "../support/events.ts";
 import { makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -10,11 +10,11 @@ describe.each(TIERS)("a job that is due later, %s", (tier) => {
   test("does not run before its time, and runs when it has come", async () => {
     const kind = makeKind();
     const { id } = await bench.hf.enqueue(kind, 1, { delay: "31m" });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     await bench.hf.clock.advance("30m");
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     await bench.hf.clock.advance("1m");
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
   });
 
@@ -23,9 +23,9 @@ describe.each(TIERS)("a job that is due later, %s", (tier) => {
     const now = await bench.hf.clock.now();
     const { id } = await bench.hf.enqueue(kind, 1, { runAt: new Date(now.getTime() + 86_400_000) });
     await bench.hf.clock.advance("23h");
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     await bench.hf.clock.advance("61m");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
   });
 
@@ -69,7 +69,7 @@ describe.each(TIERS)("a job that is due later, %s", (tier) => {
       await bench.hf.enqueue(kind, payload, { delay });
     }
     await bench.hf.clock.advance("1h");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual([1, 2, 3]);
   });
 });

@@ -1,6 +1,6 @@
 // The failure path must never fail: whatever a handler throws or returns, its job is settled, and the worker goes on.
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { collect } from "../support/events.ts";
 import { makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -82,7 +82,7 @@ describe.each(TIERS)("whatever happens, %s", (tier) => {
       kind,
       names.map((payload) => ({ payload })),
     );
-    expect(await drain(bench.hf, [kind], { concurrency: 10 })).toMatchObject({
+    expect(await runDue(bench.hf, [kind], { concurrency: 10 })).toMatchObject({
       runs: 2 * names.length,
       retrying: names.length,
       dead: names.length,
@@ -109,7 +109,7 @@ describe.each(TIERS)("whatever happens, %s", (tier) => {
       kind,
       names.map((payload) => ({ payload })),
     );
-    await drain(bench.hf, [kind], { concurrency: 10 });
+    await runDue(bench.hf, [kind], { concurrency: 10 });
     for (const [n, { id }] of jobs.entries()) {
       expect(await bench.hf.jobs.get(id), names[n]).toMatchObject({ state: RETURNED[names[n]!]![1] });
     }
@@ -125,7 +125,7 @@ describe.each(TIERS)("whatever happens, %s", (tier) => {
       },
     });
     await bench.hf.enqueueMany(kind, [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 3, done: 2, retrying: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 3, done: 2, retrying: 1 });
     for (const stop of stops) stop();
   });
 });

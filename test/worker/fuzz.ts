@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect } from "vitest";
 import { defineJob } from "#src/index.js";
 import { HoldfastError } from "#src/errors.js";
-import { drain, type TestHoldfast } from "#src/testing/index.js";
+import { runDue, type TestHoldfast } from "#src/testing/index.js";
 import { uniqueName } from "../support/make.ts";
 
 const nastyText = fc.oneof(
@@ -91,7 +91,7 @@ export async function fuzz(hf: TestHoldfast, cases: number, seed: number): Promi
       refused += 1;
     }
   }
-  await drain(hf, [kind], { concurrency: 20, timeout: "5m", maxRuns: cases + 10 });
+  await runDue(hf, [kind], { concurrency: 20, timeout: "5m", maxRuns: cases + 10 });
   const ended: Record<string, number> = {};
   for (const id of byId.keys()) {
     const job = await hf.jobs.get(id);

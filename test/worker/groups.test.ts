@@ -6,7 +6,7 @@ import { Fatal, Snooze } from "#src/job/outcome.js";
 import { randomToken, uuidv7 } from "#src/shared/uuid.js";
 import { expireEverything, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { claimIds, claimSuspect } from "#src/store/jobs/claim.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { ended, nextOf } from "../support/events.ts";
 import { aborted, makeHeldKind, makeKind, uniqueName } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -49,7 +49,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
     await bench.hf.enqueueMany(kind, rows.slice(0, 24));
     await Promise.all(rows.slice(24).map(({ payload, group }) => bench.hf.enqueue(kind, payload, { group })));
     const began = performance.now();
-    await drain(bench.hf, [kind], { concurrency: 10 });
+    await runDue(bench.hf, [kind], { concurrency: 10 });
     expect(watch.overlaps).toEqual([]);
     for (const group of groups) expect(watch.of(group)).toEqual(members(group, 12).map(({ payload }) => payload));
     // Each next member is started at once, not at the next look.
@@ -81,7 +81,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
     });
     await bench.hf.enqueueMany(kind, members(group, 3));
     for (const runs of [1, 1, 3]) {
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs });
+      expect(await runDue(bench.hf, [kind])).toMatchObject({ runs });
       await bench.hf.clock.advance("10m");
     }
     expect(watch.seen.map((payload) => payload.slice(-2))).toEqual(["00", "00", "00", "01", "02"]);
@@ -97,9 +97,9 @@ describe.each(TIERS)("a group, %s", (tier) => {
       },
     });
     await bench.hf.enqueueMany(kind, members(group, 2));
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, snoozed: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, snoozed: 1 });
     await bench.hf.clock.advance("10m");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(["00", "00", "01"]);
   });
 
@@ -109,9 +109,9 @@ describe.each(TIERS)("a group, %s", (tier) => {
     const kind = makeKind<string>({ run: (job) => void seen.push(job.payload) });
     await bench.hf.enqueue(kind, "later", { group, delay: "1h" });
     await bench.hf.enqueue(kind, "now", { group });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     await bench.hf.clock.advance("1h");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(["later", "now"]);
   });
 
@@ -126,7 +126,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
       },
     });
     const [first] = await bench.hf.enqueueMany(kind, members(group, 3));
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(["00", "01", "02"]);
     await bench.hf.enqueueMany(
       kind,
@@ -136,9 +136,9 @@ describe.each(TIERS)("a group, %s", (tier) => {
     );
     isRepaired = true;
     await bench.hf.jobs.retry(first!.id);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
     await bench.hf.clock.advance("1h");
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(["00", "01", "02", "03", "04", "00"]);
   });
 
@@ -149,7 +149,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
     const jobs = await bench.hf.enqueueMany(kind, members(group, 5));
     await bench.hf.jobs.cancel(jobs[2]!.id);
     await bench.hf.jobs.cancel(jobs[0]!.id);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(["01", "03", "04"]);
   });
 
@@ -159,7 +159,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
     const jobs = await bench.hf.enqueueMany(kind, members(group, 3));
     for (const { id } of jobs.toReversed()) await bench.hf.jobs.cancel(id);
     await bench.hf.enqueue(kind, "new", { group });
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
   });
 
   test("goes on with the next when its running head is cancelled", async () => {
@@ -199,7 +199,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
     await released;
     await stopped;
     expect(await bench.hf.jobs.get(jobs[0]!.id)).toMatchObject({ state: "pending", attempt: 0 });
-    await drain(bench.hf, [held.kind], { concurrency: 5 });
+    await runDue(bench.hf, [held.kind], { concurrency: 5 });
     expect(seen).toEqual(["00", "00", "01", "02"]);
   });
 
@@ -229,7 +229,7 @@ describe.each(TIERS)("a group, %s", (tier) => {
     const kinds = [makeKind<number>({ run: (job) => void seen.push(job.payload) })];
     kinds.push(makeKind<number>({ run: (job) => void seen.push(job.payload) }));
     for (let n = 0; n < 8; n += 1) await bench.hf.enqueue(kinds[n % 2]!, n, { group, priority: n * 10 });
-    await drain(bench.hf, kinds, { concurrency: 5 });
+    await runDue(bench.hf, kinds, { concurrency: 5 });
     expect(seen).toEqual([0, 1, 2, 3, 4, 5, 6, 7]);
   });
 });

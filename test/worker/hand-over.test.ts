@@ -224,6 +224,7 @@ describe("the answer to a hand-over is lost (server)", () => {
     const enqueuer = makeEnqueuer({
       store: slow,
       onEnqueued: () => {},
+      onAnswered: () => {},
       offer: (name, count) => worker.offer(name, count),
       onTrouble: () => {},
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -13,7 +13,7 @@ describe.each(TIERS)("a job that always fails, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     let attempt = 1;
     for (const [almost, rest] of [
       ["25s", "5s"],
@@ -23,9 +23,9 @@ describe.each(TIERS)("a job that always fails, %s", (tier) => {
     ] as const) {
       expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt });
       await bench.hf.clock.advance(almost);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+      expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
       await bench.hf.clock.advance(rest);
-      expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1 });
+      expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1 });
       attempt += 1;
     }
     expect(await bench.hf.jobs.get(id)).toMatchObject({
@@ -35,7 +35,7 @@ describe.each(TIERS)("a job that always fails, %s", (tier) => {
       lastError: { message: "failure 5" },
     });
     await bench.hf.clock.advance("365d");
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 0 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 0 });
   });
 
   test("has every failed attempt on record, with when it was and how long it took", async () => {
@@ -49,7 +49,7 @@ describe.each(TIERS)("a job that always fails, %s", (tier) => {
     });
     const { id } = await bench.hf.enqueue(kind, 1);
     for (let n = 0; n < 3; n += 1) {
-      await drain(bench.hf, [kind]);
+      await runDue(bench.hf, [kind]);
       await bench.hf.clock.advance("1m");
     }
     const attempts = await bench.hf.jobs.attempts(id);
@@ -77,7 +77,7 @@ describe.each(TIERS)("a job that always fails, %s", (tier) => {
     const { id } = await bench.hf.enqueue(kind, 1);
     const waits: number[] = [];
     for (let n = 0; n < 5; n += 1) {
-      await drain(bench.hf, [kind]);
+      await runDue(bench.hf, [kind]);
       const job = (await bench.hf.jobs.get(id))!;
       const { failedAt } = (await bench.hf.jobs.attempts(id)).at(-1)!;
       waits.push((job.runAt.getTime() - failedAt.getTime()) / 1_000);

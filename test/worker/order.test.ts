@@ -1,7 +1,7 @@
 // One at a time, the order is: priority, then due time, then the order of enqueueing.
 import { setTimeout as after } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 import { ended } from "../support/events.ts";
@@ -19,7 +19,7 @@ describe.each(TIERS)("the order of runs, %s", (tier) => {
     const rows = Array.from({ length: 40 }, (_, n) => ({ payload: `${n}` }));
     await bench.hf.enqueueMany(kind, rows.slice(0, 20));
     for (const { payload } of rows.slice(20)) await bench.hf.enqueue(kind, payload);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(rows.map(({ payload }) => payload));
   });
 
@@ -35,7 +35,7 @@ describe.each(TIERS)("the order of runs, %s", (tier) => {
       { payload: "4b: same time, second", runAt: "2020-01-02T00:00:00Z" },
       { payload: "1: highest", priority: 100 },
     ]);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual(seen.toSorted());
     expect(seen).toHaveLength(8);
   });
@@ -47,7 +47,7 @@ describe.each(TIERS)("the order of runs, %s", (tier) => {
       const priority = n % 3;
       await bench.hf.enqueue(kinds[n % 5]!, `${2 - priority}:${String(n).padStart(2, "0")}`, { priority });
     }
-    await drain(bench.hf, kinds);
+    await runDue(bench.hf, kinds);
     expect(seen).toEqual(seen.toSorted());
     expect(seen).toHaveLength(30);
   });
@@ -75,7 +75,7 @@ describe.each(TIERS)("the order of runs, %s", (tier) => {
       kind,
       Array.from({ length: 10 }, (_, n) => ({ payload: `high ${n}`, priority: 5 })),
     );
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen.slice(0, 10).every((payload) => payload.startsWith("high"))).toBe(true);
     expect(seen.slice(10)).toEqual(Array.from({ length: 10 }, (_, n) => `low ${n}`));
   });
@@ -100,7 +100,7 @@ describe.each(TIERS)("the order of runs, %s", (tier) => {
       kind,
       Array.from({ length: 10 }, (_, n) => ({ payload: `low ${n}`, priority: -5, group: `fed ${tier}` })),
     );
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen[0]).toBe("low 0");
     expect(seen.slice(1, 11).every((payload) => payload.startsWith("high"))).toBe(true);
     expect(seen.slice(11)).toEqual(Array.from({ length: 9 }, (_, n) => `low ${n + 1}`));

@@ -1,7 +1,7 @@
 // How a handler ends decides what becomes of its job.
 import { describe, expect, test } from "vitest";
 import { Fatal, Gone, RetryAfter, Snooze } from "#src/job/outcome.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { times } from "../support/events.ts";
 import { makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -21,7 +21,7 @@ describe.each(TIERS)("a handler, %s", (tier) => {
     });
     const { id } = await bench.hf.enqueue(kind, 1);
     const enqueuedAt = await bench.hf.clock.now();
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const job = (await bench.hf.jobs.get(id))!;
     return { job, delayMs: job.runAt.getTime() - enqueuedAt.getTime(), attempts: await bench.hf.jobs.attempts(id) };
   }
@@ -33,7 +33,7 @@ describe.each(TIERS)("a handler, %s", (tier) => {
       kind,
       results.map((_, payload) => ({ payload })),
     );
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     for (const [n, { id }] of jobs.entries()) {
       const job = await bench.hf.jobs.get(id);
       expect(job).toMatchObject({ state: "done", attempt: 1, lastError: null });
@@ -107,7 +107,7 @@ describe.each(TIERS)("a handler, %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 7, snoozed: 6, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 7, snoozed: 6, done: 1 });
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, claimCount: 7, result: 7 });
   });
 
@@ -121,7 +121,7 @@ describe.each(TIERS)("a handler, %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, 1);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(seen).toEqual([
       [1, undefined],
       [2, "failure 1"],
@@ -148,7 +148,7 @@ describe.each(TIERS)("a handler, %s", (tier) => {
       kind,
       ["works", "fails", "dies", "sleeps"].map((payload) => ({ payload })),
     );
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     const [done, retrying, dead] = await reported;
     expect(done).toMatchObject({ attempt: 1, queue: "default", workerId: expect.any(String) });
     expect(done.durationMs).toBeGreaterThanOrEqual(0);

@@ -1,6 +1,6 @@
 // Pausing a queue stops its jobs from being started, in every process, and costs the others nothing.
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/drain.js";
+import { runDue } from "#src/testing/run-due.js";
 import { ended, times } from "../support/events.ts";
 import { makeHeldKind, makeKind, uniqueName } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -53,7 +53,7 @@ describe.each(TIERS)("a paused queue (%s)", (tier) => {
     expect(await bench.hf.jobs.cancel(first!.id)).toBe("cancelled");
     await worker.stop();
     await bench.hf.queues.resume(queue);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(second!.id)).toMatchObject({ state: "done", attempt: 1 });
   });
 
@@ -63,7 +63,7 @@ describe.each(TIERS)("a paused queue (%s)", (tier) => {
     const { id } = await bench.hf.enqueue(kind, 1);
     await bench.db.query("update holdfast.jobs set hold = 5 where id = $1", [id]);
     expect(await bench.hf.janitor.run("let-in")).toMatchObject([{ ran: true, rows: { "let-in": 1 } }]);
-    await drain(bench.hf, [kind]);
+    await runDue(bench.hf, [kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
   });
 

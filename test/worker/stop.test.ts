@@ -1,6 +1,6 @@
 // Stopping costs nobody an attempt: what runs is waited for, then told, then given back.
 import { describe, expect, test } from "vitest";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { assertSound } from "../support/assert-sound.ts";
 import { ended, nextOf } from "../support/events.ts";
 import { aborted, caught, makeHeldKind, makeKind } from "../support/make.ts";
@@ -87,7 +87,7 @@ describe.each(TIERS)("a worker, %s", (tier) => {
     await held.runs[0]!.progress(1);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0, progress: null, result: null });
     // Whoever takes it next has all its attempts.
-    await drain(bench.hf, [held.kind]);
+    await runDue(bench.hf, [held.kind]);
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2 });
   });
 

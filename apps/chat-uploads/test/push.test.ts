@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useHoldfast } from "../../../test/support/open-test.ts";
-import { drain } from "holdfast/testing";
+import { runDue } from "holdfast/testing";
 import { idIn, openScene, type Scene, sha256, someBytes } from "./scene.ts";
 
 interface Post {
@@ -57,7 +57,7 @@ describe("push", () => {
       json.files.map((file: { uri: string }) => file.uri),
     );
     expect(await statusOf(id)).toMatchObject({ code: "waiting" });
-    expect(await drain(bench.hf, scene.kinds)).toMatchObject({ done: 3 });
+    expect(await runDue(bench.hf, scene.kinds)).toMatchObject({ done: 3 });
     expect(posts.map(({ headers }) => headers["x-event"])).toEqual([
       "chat_upload_receive",
       "chat_upload_receive",
@@ -88,7 +88,7 @@ describe("push", () => {
     expect([status, json.error.code]).toEqual([422, "CHAT_NO_CALLBACK"]);
     const named = await scene.register({ callback_url: callback });
     expect((await scene.upload(named.id, [{ name: "a", content: "a" }])).status).toBe(200);
-    expect(await drain(bench.hf, scene.kinds)).toMatchObject({ done: 1 });
+    expect(await runDue(bench.hf, scene.kinds)).toMatchObject({ done: 1 });
     expect(posts).toHaveLength(1);
   });
 
@@ -97,18 +97,18 @@ describe("push", () => {
     const { json } = await scene.upload(id, [{ name: "a", content: "a" }]);
     await scene.say(id, "look", [json.files[0].uri]);
     answers.push(500, "cut", [503, { "retry-after": "120" }]);
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({ code: "retrying", tries: 1, error: "The workspace answered 500" });
     await bench.hf.clock.advance("11s");
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({ code: "retrying", tries: 2 });
     await bench.hf.clock.advance("31s");
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     await bench.hf.clock.advance("119s");
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(posts).toHaveLength(2);
     await bench.hf.clock.advance("2s");
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({ code: "received" });
     expect(new Set(posts.slice(0, 3).map(({ headers }) => headers["idempotency-key"])).size).toBe(1);
     expect(posts.at(-1)!.headers["x-event"]).toBe("chat_message");
@@ -123,7 +123,7 @@ describe("push", () => {
     const { id } = await register({ callback_url: url });
     const { json } = await scene.upload(id, [{ name: "a", content: "a" }]);
     await scene.say(id, "look", [json.files[0].uri]);
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({
       code: "undelivered",
       error: expect.stringContaining("not a public address"),
@@ -136,10 +136,10 @@ describe("push", () => {
     answers.push([302, { location: "http://169.254.169.254/" }], 410);
     const { json } = await scene.upload(id, [{ name: "a", content: "a" }]);
     await scene.say(id, "look", [json.files[0].uri]);
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({ code: "retrying", error: "The workspace answered 302" });
     await bench.hf.clock.advance("11s");
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({ code: "undelivered", error: "The workspace answered 410" });
   });
 
@@ -148,9 +148,9 @@ describe("push", () => {
     answers.push(500);
     const { json } = await scene.upload(id, [{ name: "a", content: "a" }], { query: "?ttl=1s" });
     await scene.say(id, "look", [json.files[0].uri]);
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     await bench.hf.clock.advance("11s");
-    await drain(bench.hf, scene.kinds);
+    await runDue(bench.hf, scene.kinds);
     expect(await statusOf(id)).toMatchObject({ code: "expired" });
     expect(posts.filter(({ headers }) => headers["x-event"] === "chat_upload_receive")).toHaveLength(1);
   });

@@ -44,17 +44,17 @@ describe.each(TIERS)("%s", (tier) => {
 
   test("a bot that always fails: tried at 0, 30s, 2m, 10m and 1h, dead at the fifth, and the user is told once", async () => {
     await scene.post("broken", message(1, "it", 50));
-    expect(await scene.drain()).toMatchObject({ retrying: 1 });
+    expect(await scene.runDue()).toMatchObject({ retrying: 1 });
     expect(scene.texts(50)).toEqual([SLOW]);
     for (const pause of ["30s", "2m", "10m"] as const) {
       await bench.hf.clock.advance(pause);
-      expect(await scene.drain()).toMatchObject({ runs: 1, retrying: 1 });
+      expect(await scene.runDue()).toMatchObject({ runs: 1, retrying: 1 });
       expect(scene.texts(50)).toEqual([SLOW]);
     }
     await bench.hf.clock.advance("59m");
-    expect(await scene.drain()).toMatchObject({ runs: 0 });
+    expect(await scene.runDue()).toMatchObject({ runs: 0 });
     await bench.hf.clock.advance("1m");
-    expect(await scene.drain()).toMatchObject({ dead: 1 });
+    expect(await scene.runDue()).toMatchObject({ dead: 1 });
     expect(scene.texts(50)).toEqual([SLOW, GAVE_UP]);
 
     const { jobs } = await bench.hf.jobs.list({ kind: "telegram.bot.broken" });
@@ -65,19 +65,19 @@ describe.each(TIERS)("%s", (tier) => {
 
     // Telegram delivers a dead one again: known, and nothing runs.
     expect(await scene.post("broken", message(1, "it", 50))).toMatchObject({ came: "duplicate" });
-    expect(await scene.drain()).toMatchObject({ runs: 0 });
+    expect(await scene.runDue()).toMatchObject({ runs: 0 });
   });
 
   test("retried by hand it dies again without another word; mended and retried, the user gets the result", async () => {
     const { jobs } = await bench.hf.jobs.list({ kind: "telegram.bot.broken", state: "dead" });
     const again = async (): Promise<void> => {
       await bench.hf.jobs.retry(jobs[0]!.id);
-      await scene.drain();
+      await scene.runDue();
     };
     await again();
     for (const pause of ["30s", "2m", "10m", "1h"] as const) {
       await bench.hf.clock.advance(pause);
-      await scene.drain();
+      await scene.runDue();
     }
     expect(await bench.hf.jobs.get(jobs[0]!.id)).toMatchObject({ state: "dead" });
     expect(scene.texts(50)).toEqual([SLOW, GAVE_UP]);
@@ -91,7 +91,7 @@ describe.each(TIERS)("%s", (tier) => {
     const notice = scene.kinds.find((kind) => kind.kind === "telegram.gave-up")!;
     const payload = { job: { id: crypto.randomUUID() }, payload: { bot: "broken", update: message(9, "x", 52) } };
     await bench.hf.enqueueMany(notice, [{ payload }, { payload }]);
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(52)).toEqual([GAVE_UP]);
   });
 
@@ -102,7 +102,7 @@ describe.each(TIERS)("%s", (tier) => {
     const [job] = (await bench.hf.jobs.list({ kind: "telegram.bot.slow" })).jobs;
     await bench.hf.jobs.wait(job!.id, { timeout: "20s" });
     await worker.stop();
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(51)).toEqual([SLOW, "at last"]);
   });
 
@@ -110,10 +110,10 @@ describe.each(TIERS)("%s", (tier) => {
     for (const [id, text] of ["first", "second", "third"].entries())
       await scene.post("orderly", message(10 + id, text, 60));
     await scene.post("orderly", message(20, "elsewhere", 61));
-    await scene.drain();
+    await scene.runDue();
     expect(handled.toSorted()).toEqual(["elsewhere", "first"]);
     await bench.hf.clock.advance("30s");
-    await scene.drain();
+    await scene.runDue();
     expect(handled.filter((text) => text !== "elsewhere")).toEqual(["first", "second", "third"]);
     expect(scene.texts(60)).toEqual(["first", SLOW, "second", "third"]);
   });

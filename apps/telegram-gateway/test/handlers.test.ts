@@ -183,7 +183,7 @@ describe("sending", () => {
   test("Telegram's own pause is kept", async () => {
     refusal = { status: 429, description: "Too Many Requests: retry after 20", retryAfter: 20 };
     await scene.post("echo", message(1, "patience", 1));
-    await scene.drain();
+    await scene.runDue();
     const [job] = await sends();
     const now = await bench.hf.clock.now();
     const waits = job!.runAt.getTime() - now.getTime();
@@ -191,7 +191,7 @@ describe("sending", () => {
     expect(waits).toBeLessThanOrEqual(20_000);
     refusal = undefined;
     await bench.hf.clock.advance("20s");
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(1)).toEqual(["patience"]);
   });
 
@@ -199,9 +199,9 @@ describe("sending", () => {
     refusal = { status: 403, description: "Forbidden: bot was blocked by the user" };
     asked = 0;
     await scene.post("echo", message(2, "anybody?", 2));
-    await scene.drain();
+    await scene.runDue();
     await bench.hf.clock.advance("2h");
-    await scene.drain();
+    await scene.runDue();
     expect(asked).toBe(1);
     refusal = undefined;
     const { messages } = await scene.get<{ messages: object[] }>("/telegram-gateway/chats/echo/2");
@@ -212,17 +212,17 @@ describe("sending", () => {
     refusal = { status: 502, description: "Bad Gateway" };
     await scene.post("echo", message(3, "one", 3));
     await scene.post("echo", message(4, "two", 3));
-    await scene.drain();
+    await scene.runDue();
     expect(JSON.stringify(await sends())).not.toContain("the-token-of-this-test-bot");
     refusal = undefined;
     await bench.hf.clock.advance("1m");
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(3)).toEqual(["one", "two"]);
   });
 
   test("a long answer goes out in parts, at the ends of lines and never through a character", async () => {
     await scene.post("long", message(5, "tell me", 4));
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(4)).toEqual(["a".repeat(4_000), "b".repeat(4_000)]);
     const smiles = inParts("😀".repeat(3_000));
     expect(smiles.join("")).toBe("😀".repeat(3_000));

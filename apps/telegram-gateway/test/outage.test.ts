@@ -34,7 +34,7 @@ test("a webhook while PostgreSQL is away is a 5xx; delivered again it is handled
   const again = await Promise.all([1, 2, 3].map((id) => scene.post("late", message(id, `text ${id}`, id))));
   expect(again.map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(await scene.post("echo", message(9, "now", 9))).toEqual({ status: 200, came: "handled" });
-  await scene.drain();
+  await scene.runDue();
   expect(scene.texts().toSorted()).toEqual(["now", "text 1", "text 2", "text 3"]);
   expect(await countsOf(scene, "late")).toMatchObject({ accepted: 3, unavailable: 3 });
 }, 60_000);
@@ -45,6 +45,6 @@ test("the answer to the commit is lost: whatever Telegram was told, it is one jo
   await lost;
   expect([200, 503]).toContain(first.status);
   expect((await scene.post("late", message(50, "once", 50))).status).toBe(200);
-  await scene.drain();
+  await scene.runDue();
   expect(scene.texts(50)).toEqual(["once"]);
 }, 60_000);

@@ -2,7 +2,7 @@
 import { afterAll } from "vitest";
 import { prepareApps, startApps, type AnyJobKind } from "holdfast";
 import { serve } from "holdfast/http";
-import { drain, type Drained, type TestHoldfast } from "holdfast/testing";
+import { runDue, type DueRuns, type TestHoldfast } from "holdfast/testing";
 import { type BotOptions, type GatewayOptions, StandIn, type StandInOptions, telegramGateway } from "../src/index.ts";
 
 export const SECRET = "a-secret-that-telegram-shows";
@@ -34,7 +34,7 @@ export interface Scene {
   readonly kinds: AnyJobKind[];
   post(slug: string, body: object | string, secret?: string | null): Promise<{ status: number; came?: string }>;
   /** Runs what is due. */
-  drain(): Promise<Drained>;
+  runDue(): Promise<DueRuns>;
   /** The texts that were sent, in order. */
   texts(chat?: number): string[];
   get<T>(path: string): Promise<T>;
@@ -71,7 +71,7 @@ export async function openScene(
       const said = (await answer.json()) as { came?: string };
       return { status: answer.status, ...(said.came === undefined ? {} : { came: said.came }) };
     },
-    drain: () => drain(hf, kinds),
+    runDue: () => runDue(hf, kinds),
     texts: (chat) =>
       standIn.sent.filter((sent) => chat === undefined || sent.chat === String(chat)).map((sent) => sent.text),
     async get<T>(path: string) {

@@ -47,7 +47,7 @@ describe.each(TIERS)("%s", (tier) => {
     const [answer] = (await once(silent, "response")) as [IncomingMessage];
     expect(answer.statusCode).toBe(401);
     silent.destroy();
-    expect(await scene.drain()).toMatchObject({ runs: 0 });
+    expect(await scene.runDue()).toMatchObject({ runs: 0 });
     expect(scene.texts()).toEqual([]);
   });
 
@@ -59,21 +59,21 @@ describe.each(TIERS)("%s", (tier) => {
       status: 200,
       came: "accepted",
     });
-    await scene.drain();
+    await scene.runDue();
   });
 
   test("a bot that is not async answers within the call, and once however often it is asked", async () => {
     for (const came of ["handled", "duplicate", "duplicate"]) {
       expect(await scene.post("echo", message(10, "hello", 70))).toEqual({ status: 200, came });
     }
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(70)).toEqual(["hello"]);
   });
 
   test("one that is not async and fails says so, once", async () => {
     expect(await scene.post("fails", message(11, "hello", 71))).toEqual({ status: 200, came: "failed" });
     expect(await scene.post("fails", message(11, "hello", 71))).toEqual({ status: 200, came: "duplicate" });
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(71)).toEqual(["Sorry, that did not work. Please try again."]);
   });
 
@@ -81,13 +81,13 @@ describe.each(TIERS)("%s", (tier) => {
     const before = await countsOf(scene, "late");
     expect(await scene.post("late", message(20, "one", 72))).toEqual({ status: 200, came: "accepted" });
     expect(await scene.post("late", message(20, "one", 72))).toEqual({ status: 200, came: "duplicate" });
-    await scene.drain();
+    await scene.runDue();
     expect(await scene.post("late", message(20, "one", 72))).toEqual({ status: 200, came: "duplicate" });
     // The same number with another content: the first stays.
     expect(await scene.post("late", message(20, "two", 72))).toEqual({ status: 200, came: "conflict" });
     // Another bot's numbers are its own.
     expect(await scene.post("echo", message(20, "mine", 73))).toEqual({ status: 200, came: "handled" });
-    expect(await scene.drain()).toMatchObject({ dead: 0, retrying: 0 });
+    expect(await scene.runDue()).toMatchObject({ dead: 0, retrying: 0 });
     expect(runs.filter((id) => id === 20)).toHaveLength(1);
     expect(scene.texts(72)).toEqual(["late one"]);
     const after = await countsOf(scene, "late");
@@ -97,14 +97,14 @@ describe.each(TIERS)("%s", (tier) => {
 
   test("also after the job itself was purged", async () => {
     expect(await scene.post("late", message(21, "old", 74))).toMatchObject({ came: "accepted" });
-    await scene.drain();
+    await scene.runDue();
     await bench.hf.clock.advance("200h");
     await bench.hf.janitor.run();
     expect(
       (await bench.hf.jobs.list({ queue: "telegram", limit: 500 })).jobs.filter((job) => job.key === "late:21"),
     ).toEqual([]);
     expect(await scene.post("late", message(21, "old", 74))).toMatchObject({ came: "duplicate" });
-    expect(await scene.drain()).toMatchObject({ runs: 0 });
+    expect(await scene.runDue()).toMatchObject({ runs: 0 });
     expect(scene.texts(74)).toEqual(["late old"]);
   });
 
@@ -113,7 +113,7 @@ describe.each(TIERS)("%s", (tier) => {
       .replace("NUL", "\\u0000")
       .replace("half", "\\ud83d");
     expect(await scene.post("late", text)).toMatchObject({ status: 200, came: "accepted" });
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(75)).toEqual(["late \ufffd and \ufffd"]);
   });
 
@@ -124,7 +124,7 @@ describe.each(TIERS)("%s", (tier) => {
     expect(await scene.post("door", message(32, "open sesam", user))).toMatchObject({ came: "refused" });
     expect(await scene.post("door", message(33, "/auth open sesame", user))).toMatchObject({ came: "handled" });
     expect(await scene.post("vault", message(34, "gold", user))).toMatchObject({ came: "accepted" });
-    await scene.drain();
+    await scene.runDue();
     const asked = "Please sign in first.";
     expect(scene.texts(user)).toEqual([asked, asked, "That is not the secret.", "You are signed in.", "gold"]);
     // Somebody else is not signed in by that, and an update without a sender cannot be.
@@ -168,7 +168,7 @@ describe.each(TIERS)("%s", (tier) => {
     await bench.hf.clock.advance("16m");
     expect(await scene.post("door", message(48, "open sesame", user))).toMatchObject({ came: "handled" });
     expect(await scene.post("vault", message(49, "gold", user))).toMatchObject({ came: "accepted" });
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts(user).slice(5)).toEqual([
       "Too many tries. Please wait a quarter of an hour.",
       "Please sign in first.",
@@ -201,7 +201,7 @@ describe.each(TIERS)("%s", (tier) => {
       (await scene.get<{ messages: Said[] }>("/telegram-gateway/chats/late/90")).messages;
     expect(await overview()).toMatchObject({ bot: "late", status: "ready", text: "shown" });
     expect(await chat()).toMatchObject([{ from: "user", text: "shown", badge: { status: "ready" } }]);
-    await scene.drain();
+    await scene.runDue();
     expect(await overview()).toMatchObject({ status: "done" });
     expect(await chat()).toMatchObject([
       { from: "user", text: "shown", badge: { status: "done" } },
@@ -228,7 +228,7 @@ describe("an allow-list", () => {
       });
     }
     expect(await scene.post("echo", message(2, "hello", 7), SECRET)).toMatchObject({ came: "handled" });
-    await scene.drain();
+    await scene.runDue();
     expect(scene.texts()).toEqual(["hello"]);
     expect((await bench.hf.jobs.list({ queue: "telegram" })).jobs).toEqual([]);
   });

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
-import { exact, firstLine, plural } from "../format.ts";
+import { exact, firstLine, plural, shortId } from "../format.ts";
 import { may } from "../frame/me.ts";
 import { attempt } from "../frame/toasts.tsx";
 import { href, place, replaceQuery } from "../router.ts";
@@ -89,17 +89,21 @@ export function BatchScreen({ id }: { id: string }) {
           </>
         )}
       </Loaded>
-      {batch && <Items batch={batch} />}
+      {batch && <Items batch={batch} onChange={data.again} />}
     </Screen>
   );
 }
 
-function Items({ batch }: { batch: Batch }) {
+function Items({ batch, onChange }: { batch: Batch; onChange(): void }) {
   const state = place.value.query.get("state") ?? undefined;
   const cursor = place.value.query.get("after") ?? undefined;
   const data = useData(`items ${batch.id} ${state ?? ""} ${cursor ?? ""}`, (signal) =>
     call("listItems", { signal, params: { id: batch.id }, query: { state, cursor, limit: 50 } }),
   );
+  const again = () => {
+    data.again();
+    onChange();
+  };
   const states = Object.keys(batch.counts).filter((name) => batch.counts[name] !== 0 || name === state);
   return (
     <Panel title="Items">
@@ -123,9 +127,16 @@ function Items({ batch }: { batch: Batch }) {
             keyOf={({ seq }) => String(seq)}
             columns={[
               plain("Item", ({ seq }) => exact(seq), "figure"),
-              plain("State", ({ state: now_, jobId }) =>
-                jobId === null ? <ItemState state={now_} batch={batch} /> : <a href={href(["jobs", jobId])}>{now_}</a>,
-              ),
+              plain("State", ({ state: now_, jobId, endedAt }) => (
+                <span class="row row-tight">
+                  <ItemState state={now_} batch={batch} />
+                  {jobId !== null && endedAt === null && (
+                    <a href={href(["jobs", jobId])}>
+                      its job<span class="sr-only"> {shortId(jobId)}</span>
+                    </a>
+                  )}
+                </span>
+              )),
               plain("What", ({ payload }) => <span class="mono cut">{JSON.stringify(payload)}</span>, "wide"),
               plain(
                 "Came to",
@@ -143,11 +154,40 @@ function Items({ batch }: { batch: Batch }) {
               ),
               plain("Attempts", ({ attempt: used }) => String(used), "figure"),
               plain("Ended", ({ endedAt }) => <Ago at={endedAt} />, "figure"),
+              ...(may("operator") && batch.state !== "cancelled" && items.some(isError)
+                ? [
+                    plain<Item>(
+                      "Try again",
+                      (item) => isError(item) && <RetryItem batch={batch} item={item} onDone={again} />,
+                      "acts",
+                    ),
+                  ]
+                : []),
             ]}
           />
         )}
       </Loaded>
     </Panel>
+  );
+}
+
+const isError = ({ state }: Item): boolean => state === "error";
+
+function RetryItem({ batch, item, onDone }: { batch: Batch; item: Item; onDone(): void }) {
+  const { seq } = item;
+  return (
+    <button
+      type="button"
+      class="button button-small"
+      onClick={() =>
+        void attempt(async () => {
+          const { retried } = await call("retryFailed", { params: { id: batch.id }, query: { seqs: seq } });
+          return retried === 0 ? `Item ${seq} is no error any more` : `Item ${seq} will be tried again`;
+        }).then(onDone)
+      }
+    >
+      Retry<span class="sr-only"> item {seq}</span>
+    </button>
   );
 }
 

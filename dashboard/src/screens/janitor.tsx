@@ -80,7 +80,12 @@ export function JanitorScreen() {
                   "wide",
                 ),
                 plain("Every", ({ everyMs }) => span(everyMs), "figure"),
-                plain("Last success", ({ succeededAt }) => <Ago at={succeededAt} />, "figure"),
+                plain(
+                  "Last success",
+                  ({ succeededAt, everywhere }) =>
+                    everywhere ? <span class="quiet">in every process</span> : <Ago at={succeededAt} />,
+                  "figure",
+                ),
                 plain("Next", ({ nextAt }) => <Ago at={nextAt} ahead />, "figure"),
                 plain(
                   "Do",

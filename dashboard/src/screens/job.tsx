@@ -13,6 +13,7 @@ import { Ago, At, Copy, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
 import { GroupDialog } from "./error-group.tsx";
 import { ErrorChain, type Failure } from "./error-chain.tsx";
+import { Diagram } from "./diagram.tsx";
 import { Timeline } from "./timeline.tsx";
 
 type Job = Output<"readJob">;
@@ -44,6 +45,9 @@ function Whole({ job }: { job: Job }) {
       {job.lastError && job.status !== "done" && <Why job={job} error={job.lastError} />}
       {job.progress && <Progress job={job} />}
       <Facts job={job} />
+      <Panel title="States">
+        <Diagram job={job} />
+      </Panel>
       <Panel title="Attempts">
         <Timeline job={job} />
       </Panel>
@@ -198,7 +202,13 @@ function Notes({ job }: { job: Job }) {
   );
 }
 
-const QUESTIONS: Record<"cancel" | "discard", Question> = {
+const QUESTIONS: Record<"cancel" | "discard" | "release", Question> = {
+  release: {
+    title: "Release this job?",
+    text: "It is taken away from its worker and runs again, elsewhere or there, without using an attempt. Whatever its handler still does with it is refused; what it did outside the database stays done.",
+    yes: "Release",
+    isDangerous: true,
+  },
   cancel: {
     title: "Cancel this job?",
     text: "If it waits, it ends now. If it runs, its handler is told to stop, and no retry follows.",
@@ -214,7 +224,7 @@ const QUESTIONS: Record<"cancel" | "discard", Question> = {
 };
 
 function Actions({ job, onDone }: { job: Job; onDone(): void }) {
-  const [asked, ask] = useState<"cancel" | "discard" | null>(null);
+  const [asked, ask] = useState<"cancel" | "discard" | "release" | null>(null);
   const params = { id: job.id };
   const run = (work: () => Promise<string>) => {
     ask(null);
@@ -241,6 +251,11 @@ function Actions({ job, onDone }: { job: Job; onDone(): void }) {
           </button>
         </>
       )}
+      {may("operator") && job.state === "running" && (
+        <button type="button" class="button" onClick={() => ask("release")}>
+          Release
+        </button>
+      )}
       {may("operator") && isOpen && job.cancelRequestedAt === null && (
         <button type="button" class="button button-bad" onClick={() => ask("cancel")}>
           Cancel
@@ -257,6 +272,10 @@ function Actions({ job, onDone }: { job: Job; onDone(): void }) {
           onClose={() => ask(null)}
           onYes={() =>
             run(async () => {
+              if (asked === "release") {
+                await call("releaseJob", { params });
+                return "The job waits for its next run";
+              }
               if (asked === "discard") {
                 await call("discardJob", { params });
                 return "The job is put away";

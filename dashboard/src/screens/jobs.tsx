@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
 import { STATUSES, toFilter, tokensOf, toQuery, withToken } from "../filter.ts";
-import { count, exact, firstLine, plural, shortId } from "../format.ts";
+import { count, exact, firstLine, plural, shortId, took } from "../format.ts";
 import { may } from "../frame/me.ts";
 import { href, place, replaceQuery } from "../router.ts";
 import { Badge } from "../ui/badge.tsx";
@@ -179,6 +179,7 @@ function Page({ page: { jobs, next }, query, text, onDone }: PageProps) {
               ),
             "wide",
           ),
+          plain("Last run took", (job) => <RunTook job={job} />, "figure"),
           plain("Enqueued", ({ createdAt }) => <Ago at={createdAt} />, "figure"),
         ]}
       />
@@ -217,6 +218,12 @@ function Page({ page: { jobs, next }, query, text, onDone }: PageProps) {
       )}
     </>
   );
+}
+
+/** While it runs the badge says for how long. */
+function RunTook({ job: { startedAt, finishedAt } }: { job: Job }) {
+  if (startedAt === null || finishedAt === null) return <span class="quiet">–</span>;
+  return <>{took(Math.max(0, Date.parse(finishedAt) - Date.parse(startedAt)))}</>;
 }
 
 function Further({ next }: { next: string }) {

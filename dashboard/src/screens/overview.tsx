@@ -217,6 +217,16 @@ export function Charts({ range, queue }: { range: Range; queue?: string }) {
   );
 }
 
+/** A job that is dead, and an item that is an error: neither is tried again by itself. */
+const LINE_OF: Readonly<Record<string, string>> = {
+  done: "done",
+  again: "done",
+  handed: "done",
+  retry: "retried",
+  dead: "failed",
+  error: "failed",
+};
+
 function Throughput({ runs, range, until }: { runs: Output<"readStats">["runs"]; range: Range; until: number }) {
   const { at, lines } = useMemo(() => {
     // As in the roll-ups: hours for more than two days.
@@ -228,11 +238,11 @@ function Throughput({ runs, range, until }: { runs: Output<"readStats">["runs"];
     const rows: Record<string, number[]> = {
       done: times.map(() => 0),
       retried: times.map(() => 0),
-      dead: times.map(() => 0),
+      failed: times.map(() => 0),
     };
     for (const run of runs) {
       const slot = Math.floor((Date.parse(run.at) / 1_000 - first) / step);
-      const row = rows[{ done: "done", again: "done", retry: "retried", dead: "dead" }[run.outcome] ?? ""];
+      const row = rows[LINE_OF[run.outcome] ?? ""];
       // The last step is not over: a minute that has only begun would look like a fall.
       const seconds = slot === times.length - 1 ? Math.max(10, until / 1_000 - last) : step;
       if (row && slot >= 0 && slot < row.length) row[slot]! += run.runs / seconds;
@@ -240,7 +250,7 @@ function Throughput({ runs, range, until }: { runs: Output<"readStats">["runs"];
     const made: Line[] = [
       { name: "done", colour: "chart-1", values: rows["done"]!, isFilled: true },
       { name: "retried", colour: "chart-2", values: rows["retried"]! },
-      { name: "dead", colour: "chart-3", values: rows["dead"]!, isDashed: true },
+      { name: "failed for good", colour: "chart-3", values: rows["failed"]!, isDashed: true },
     ];
     return { at: times, lines: made };
   }, [runs, range]);

@@ -17,17 +17,17 @@ const MINUTES = 15;
 export function QueuesScreen() {
   const data = useData("queues and rates", async (signal) => {
     const query = { from: new Date(Date.now() - MINUTES * 60_000).toISOString() };
-    const [{ queues }, { runs }, { problems }] = await Promise.all([
+    const [{ queues }, { runs, depths }, { problems }] = await Promise.all([
       call("listQueues", { signal }),
       call("readStats", { signal, query }),
       call("readOverview", { signal }),
     ]);
-    return { queues, runs, problems, until: Date.now() };
+    return { queues, runs, depths, problems, until: Date.now() };
   });
   return (
     <Screen title="Queues">
       <Loaded data={data}>
-        {({ queues, runs, problems, until }) => {
+        {({ queues, runs, depths, problems, until }) => {
           const rates = ratesOf(runs, until);
           const alone = new Set(problems.flatMap(({ code, about }) => (code === "no-worker" && about ? [about] : [])));
           return queues.length === 0 ? (
@@ -77,7 +77,11 @@ export function QueuesScreen() {
                     label={`${queue}: ${(rates.get(queue) ?? [0]).at(-2) ?? 0} ended in the last whole minute`}
                   />
                 )),
-                plain("Empty in", (queue) => emptyIn(queue, rates.get(queue.queue)), "figure"),
+                plain(
+                  "Empty in",
+                  (queue) => emptyIn(queue, rates.get(queue.queue), readyBefore(depths, queue.queue, until)),
+                  "figure",
+                ),
                 may("operator") && plain("Do", (queue) => <PauseButton queue={queue} onDone={data.again} />, "acts"),
               ]}
             />
@@ -104,13 +108,31 @@ export function ratesOf(runs: Runs, until: number): Map<string, number[]> {
   return rates;
 }
 
-/** From what ended in the last five whole minutes. */
-export function emptyIn({ ready, pausedAt }: Queue, rates: number[] | undefined): string {
+const BEFORE_MS = 5 * 60_000;
+
+/** How many were ready five minutes ago: a queue keeps its last figure until its next. */
+export function readyBefore(
+  depths: readonly { at: string; queue: string; ready: number }[],
+  queue: string,
+  until: number,
+): number | undefined {
+  return depths.findLast((depth) => depth.queue === queue && Date.parse(depth.at) <= until - BEFORE_MS)?.ready;
+}
+
+/** From what ended in the last five whole minutes, and from whether there are more than before: what comes in counts too. */
+export function emptyIn(
+  { ready, pausedAt }: Pick<Queue, "ready" | "pausedAt">,
+  rates: number[] | undefined,
+  before: number | undefined,
+): string {
   if (ready === 0) return "–";
   if (pausedAt) return "paused";
   const lately = (rates ?? []).slice(-6, -1);
-  const perMinute = lately.reduce((sum, each) => sum + each, 0) / Math.max(1, lately.length);
-  return perMinute === 0 ? "stands still" : shortSpan((ready / perMinute) * 60_000);
+  const ended = lately.reduce((sum, each) => sum + each, 0);
+  if (ended === 0) return "stands still";
+  // Not known for so long: as if nothing came in.
+  const fewer = before === undefined ? ended : before - ready;
+  return fewer <= 0 ? "growing" : shortSpan((ready / fewer) * BEFORE_MS);
 }
 
 export function Oldest({ queue: { oldestReadyAt, pausedAt } }: { queue: Queue }) {

@@ -1,10 +1,12 @@
-// Who works, and which jobs each holds until when.
+// Who works, and which jobs each holds until when; drain one, stop one, take jobs away from one.
+import { useState } from "preact/hooks";
 import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
 import { now, plural, shortId, span } from "../format.ts";
 import { may } from "../frame/me.ts";
 import { attempt } from "../frame/toasts.tsx";
 import { href } from "../router.ts";
+import { Confirm, type Question } from "../ui/dialog.tsx";
 import { Ago, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
 
 type Worker = Output<"listWorkers">["workers"][number];
@@ -22,7 +24,7 @@ export function WorkersScreen() {
             {orphans.length > 0 && (
               <Panel title="Leases without a worker">
                 <p class="pad-sides">The worker is gone; the janitor hands these jobs over when the lease is over.</p>
-                <Leases leases={orphans} />
+                <Leases leases={orphans} of="a worker that is gone" onDone={data.again} />
               </Panel>
             )}
             {workers.length === 0 ? (
@@ -43,12 +45,22 @@ export function WorkersScreen() {
 
 function One({ worker, onDone }: { worker: Worker; onDone(): void }) {
   const { id, name, kinds, concurrency, running, startedAt, silentMs, leases, drainAskedAt, drainAskedBy } = worker;
+  const isStopping = worker.stopAskedAt !== null;
   const isDraining = drainAskedAt !== null;
+  const [isAsking, ask] = useState(false);
   const toggle = () =>
     void attempt(async () => {
       await call(isDraining ? "resumeWorker" : "drainWorker", { params: { id } });
       return isDraining ? `${name} takes jobs again` : `${name} takes no more jobs; what runs in it goes on`;
     }).then(onDone);
+  const stop = () => {
+    ask(false);
+    void attempt(async () => {
+      await call("stopWorker", { params: { id } });
+      return `${name} ends when what runs in it has`;
+    }).then(onDone);
+  };
+  const asked = drainAskedBy === null ? "" : `, asked by ${drainAskedBy}`;
   const isSilent = silentMs > SILENT_MS;
   const words = `${running} of ${concurrency} slots busy`;
   return (
@@ -59,15 +71,35 @@ function One({ worker, onDone }: { worker: Worker; onDone(): void }) {
           {isSilent ? (
             <span class="chip chip-bad">silent for {span(silentMs)}</span>
           ) : isDraining ? (
-            <span class="chip chip-warn">draining{drainAskedBy === null ? "" : `, asked by ${drainAskedBy}`}</span>
+            <span class="chip chip-warn">
+              {isStopping ? "stopping" : "draining"}
+              {asked}
+            </span>
           ) : (
             <span class="chip chip-good">active</span>
           )}
-          {may("operator") && (
-            <button type="button" class="button button-small" onClick={toggle}>
-              {isDraining ? "Resume" : "Drain"}
-              <span class="sr-only"> {name}</span>
-            </button>
+          {may("operator") && !isStopping && (
+            <>
+              <button type="button" class="button button-small" onClick={toggle}>
+                {isDraining ? "Resume" : "Drain"}
+                <span class="sr-only"> {name}</span>
+              </button>
+              <button type="button" class="button button-small button-bad" onClick={() => ask(true)}>
+                Stop<span class="sr-only"> {name}</span>
+              </button>
+            </>
+          )}
+          {isAsking && (
+            <Confirm
+              question={{
+                title: `Stop ${name}?`,
+                text: "It takes no more jobs. Those that run have its grace to end; what is left then runs elsewhere and uses no attempt. It does not come back by itself: whoever runs it has to start it again.",
+                yes: "Stop the worker",
+                isDangerous: true,
+              }}
+              onClose={() => ask(false)}
+              onYes={stop}
+            />
           )}
         </span>
       }
@@ -96,14 +128,41 @@ function One({ worker, onDone }: { worker: Worker; onDone(): void }) {
           <dd class="wrap">{kinds.join(", ")}</dd>
         </div>
       </dl>
-      {leases.length > 0 && <Leases leases={leases} />}
+      {leases.length > 0 && <Leases leases={leases} of={name} onDone={onDone} />}
     </Panel>
   );
 }
 
 const SHOWN = 8;
 
-function Leases({ leases }: { leases: Lease[] }) {
+const question = (lease: Lease, of: string): Question => {
+  const them = lease.jobIds.length === 1 ? "this job" : `these ${lease.jobIds.length} jobs`;
+  return {
+    title: `Release ${them}?`,
+    text: `They are taken away from ${of} and run again, elsewhere or there, without using an attempt. Whatever a handler still does with ${them} is refused; what it did outside the database stays done.`,
+    yes: "Release",
+    isDangerous: true,
+  };
+};
+
+function Leases({ leases, of, onDone }: { leases: Lease[]; of: string; onDone(): void }) {
+  const [asked, ask] = useState<Lease | null>(null);
+  const release = ({ jobIds }: Lease) => {
+    ask(null);
+    void attempt(async () => {
+      for (const id of jobIds) await call("releaseJob", { params: { id } });
+      return `${plural(jobIds.length, "job")} released`;
+    }).then(onDone);
+  };
+  return (
+    <>
+      <LeaseList leases={leases} onRelease={may("operator") ? ask : undefined} />
+      {asked && <Confirm question={question(asked, of)} onClose={() => ask(null)} onYes={() => release(asked)} />}
+    </>
+  );
+}
+
+function LeaseList({ leases, onRelease }: { leases: Lease[]; onRelease: ((lease: Lease) => void) | undefined }) {
   return (
     <ul class="leases">
       {leases.map((lease, index) => (
@@ -118,6 +177,11 @@ function Leases({ leases }: { leases: Lease[] }) {
             ))}
             {lease.jobIds.length > SHOWN && (
               <span class="quiet">and {plural(lease.jobIds.length - SHOWN, "more job")}</span>
+            )}
+            {onRelease && (
+              <button type="button" class="button button-small" onClick={() => onRelease(lease)}>
+                Release<span class="sr-only"> {lease.jobIds.map(shortId).slice(0, SHOWN).join(", ")}</span>
+              </button>
             )}
           </span>
         </li>

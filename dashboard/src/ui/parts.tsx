@@ -101,7 +101,7 @@ export function Ago({ at, ahead = false }: { at: string | null; ahead?: boolean 
   const ms = now.value - Date.parse(at);
   return (
     <time dateTime={at} title={time(at)}>
-      {ms < 0 ? (ahead || ms < -2_000 ? `in ${span(-ms)}` : "now") : `${span(ms)} ago`}
+      {ms < 0 ? (ahead || ms < -2_000 ? `in ${span(-ms)}` : "now") : ahead && ms < 5_000 ? "now" : `${span(ms)} ago`}
     </time>
   );
 }

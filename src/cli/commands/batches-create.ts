@@ -25,6 +25,9 @@ interface CreateFlags extends FileFlags {
   open?: boolean;
   concurrency?: string;
   attempts?: string;
+  priority?: string;
+  onDone?: string;
+  fields?: string;
   wait?: boolean;
   timeout?: string;
 }
@@ -49,6 +52,12 @@ export function addBatchesCreate(batches: Command): void {
       .option("--open", "more items will be added")
       .option("--concurrency <number>", "items that run at once (default: the kind's)")
       .option("--attempts <number>", "how often an item is tried (default: the kind's)")
+      .option("--priority <number>", "-100 to 100; higher runs sooner (default: 0)")
+      .option(
+        "--on-done <kind>",
+        "a job that is inserted when the batch is done: a kind, or JSON with kind and payload",
+      )
+      .option("--fields <json>", 'kept with it, for its owner: \'{"title":"spring"}\'')
       .option("--wait", "watch it until it has ended; exit code 4 if it was cancelled or items failed")
       .option("--timeout <duration>", "how long --wait waits (default: for ever); exit code 124"),
   )
@@ -81,8 +90,10 @@ async function runCreate(kind: string, flags: CreateFlags): Promise<void> {
   }
   const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
   const api = await readBatchesApi(flags);
-  const { key, owner, total, concurrency, attempts, open } = flags;
-  const sent = await read(flags, { kind, key, owner }, { total, concurrency, attempts }, { open });
+  const { key, owner, total, concurrency, attempts, priority, open } = flags;
+  const values = { onDone: readFollowUp(flags.onDone), fields: readJson("--fields", flags.fields) };
+  const numbers = { total, concurrency, attempts, priority };
+  const sent = await read(flags, { texts: { kind, key, owner }, numbers, marks: { open }, values });
   const answer = await api.create(sent);
   if (!answer.created) note(`The key "${key ?? ""}" was known: this is its batch; ${answer.added} items were new.`);
   if (flags.wait) return await wait(api, answer.id, flags, timeoutMs);
@@ -100,24 +111,32 @@ async function wait(api: BatchesApi, id: string, flags: CreateFlags, timeoutMs: 
 async function runAdd(id: string, flags: AddFlags): Promise<void> {
   if (flags.file === undefined) throw new Problem("There are no items.", "Give --file FILE, or --file -.", EXIT.usage);
   const { writer, from, close } = flags;
-  const answer = await (await readBatchesApi(flags)).add(id, await read(flags, { writer }, { from }, { close }));
+  const said = { texts: { writer }, numbers: { from }, marks: { close }, values: {} };
+  const answer = await (await readBatchesApi(flags)).add(id, await read(flags, said));
   if (!printData(flags, answer)) print(`${answer.added} items were added; there are ${answer.total}.`);
 }
 
+interface Said {
+  texts: Record<string, string | undefined>;
+  numbers: Record<string, string | undefined>;
+  marks: Record<string, boolean | undefined>;
+  /** Whatever JSON can be. */
+  values: Record<string, unknown>;
+}
+
 /** A list is a JSON body; lines are sent as they are, with everything else in the query. */
-async function read(
-  { file, field }: FileFlags,
-  texts: Record<string, string | undefined>,
-  numbers: Record<string, string | undefined>,
-  marks: Record<string, boolean | undefined>,
-): Promise<Sent> {
+async function read({ file, field }: FileFlags, { texts, numbers, marks, values }: Said): Promise<Sent> {
   if (file === undefined && field !== undefined) {
     throw new Problem("--field is given without --file.", "Say where the lines are.", EXIT.usage);
   }
   const items = file === undefined ? [] : await readList(file);
   if (items === undefined) {
-    const query = Object.entries({ ...texts, ...numbers, ...marks }).map(([name, value]) => [name, value?.toString()]);
-    return { query: Object.fromEntries(query) as Record<string, string>, lines: await openLines(file!, field) };
+    const plain = Object.entries({ ...texts, ...numbers, ...marks }).map(([name, value]) => [name, value?.toString()]);
+    const json = Object.entries(values).map(([name, value]) => [name, JSON.stringify(value)]);
+    return {
+      query: Object.fromEntries([...plain, ...json]) as Record<string, string>,
+      lines: await openLines(file!, field),
+    };
   }
   if (field !== undefined) {
     throw new Problem("--field is for lines, and the file is a JSON list.", "Leave it out.", EXIT.usage);
@@ -126,10 +145,24 @@ async function read(
     name,
     value === undefined ? value : toInteger(name, value),
   ]);
-  return { json: { ...texts, ...Object.fromEntries(counted), ...marks, items } };
+  return { json: { ...texts, ...Object.fromEntries(counted), ...marks, ...values, items } };
 }
 
 function toInteger(name: string, value: string): number {
-  if (/^\d{1,9}$/.test(value)) return Number(value);
+  if (/^-?\d{1,9}$/.test(value)) return Number(value);
   throw new Problem(`--${name} is ${JSON.stringify(value)}.`, "Give a whole number.", EXIT.usage);
+}
+
+/** A kind alone, or all of it as JSON. */
+function readFollowUp(text: string | undefined): unknown {
+  return text === undefined || text.trimStart().startsWith("{") ? readJson("--on-done", text) : { kind: text };
+}
+
+function readJson(name: string, text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Problem(`${name} is ${JSON.stringify(text.slice(0, 100))}.`, "Give JSON.", EXIT.usage);
+  }
 }

@@ -6,6 +6,7 @@ import type { BatchesApi } from "../batches-api.ts";
 import { confirm } from "../confirm.ts";
 import { EXIT } from "../exit-codes.ts";
 import { isForPrograms, note, noteNext, print, printData, table } from "../output.ts";
+import { Problem } from "../problem.ts";
 import { batchTable, showBatch } from "../show-batch.ts";
 import { endedWell, watchBatch } from "../watch-batch.ts";
 import { addBatchesCreate } from "./batches-create.ts";
@@ -72,10 +73,13 @@ export function addBatches(program: Command): void {
     const { total } = await api.close(id);
     return `${id} is closed, with ${total} items.`;
   });
-  addAction(batches, "retry-failed", "runs items that failed again, with all their attempts", async (api, id) => {
-    const { retried } = await api.retryFailed(id);
-    return `${retried} items of ${id} wait again.`;
-  });
+  withClientFlags(
+    batches
+      .command("retry-failed")
+      .description("runs items that failed again, with all their attempts")
+      .argument("<id...>", "one id or several")
+      .option("--items <places>", "only the items at these places, with commas: 4,9,12; with one id"),
+  ).action(runRetryFailed);
   addAction(
     batches,
     "cancel",
@@ -108,6 +112,17 @@ function addAction(batches: Command, verb: string, description: string, act: Act
     }
     const api = await readBatchesApi(flags);
     await actOnEach(ids, flags, (id) => act(api, id));
+  });
+}
+
+async function runRetryFailed(ids: string[], flags: ClientFlags & { items?: string }): Promise<void> {
+  if (flags.items !== undefined && ids.length > 1) {
+    throw new Problem("--items is given with several batches.", "Give the id of one.", EXIT.usage);
+  }
+  const api = await readBatchesApi(flags);
+  await actOnEach(ids, flags, async (id) => {
+    const { retried } = await api.retryFailed(id, flags.items);
+    return `${retried === 1 ? "1 item" : `${retried} items`} of ${id} ${retried === 1 ? "waits" : "wait"} again.`;
   });
 }
 

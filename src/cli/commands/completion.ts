@@ -19,6 +19,15 @@ _holdfast() {
   (( \${#found} )) || _files
 }
 compdef _holdfast holdfast`,
+  // An empty word would be lost on its way to the program: two quotes stand for it.
+  powershell: `Register-ArgumentCompleter -Native -CommandName holdfast -ScriptBlock {
+  param($wordToComplete, $commandAst, $cursorPosition)
+  $words = @($commandAst.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() })
+  if (-not $wordToComplete) { $words += "''" }
+  holdfast __complete @words 2>$null | Where-Object { $_ } | ForEach-Object {
+    [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
+  }
+}`,
   fish: `complete -c holdfast -f -a '(holdfast __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'`,
 };
 
@@ -27,26 +36,30 @@ Use:
   bash   holdfast completion bash >> ~/.bashrc
   zsh    holdfast completion zsh > "\${fpath[1]}/_holdfast"
   fish   holdfast completion fish > ~/.config/fish/completions/holdfast.fish
+  PowerShell   holdfast completion powershell >> $PROFILE
 `;
 
 export function addCompletion(program: Command): void {
   program
     .command("completion")
     .summary("print a script that completes commands in your shell")
-    .argument("<shell>", "bash, zsh or fish")
+    .argument("<shell>", "bash, zsh, fish or powershell")
     .addHelpText("after", USE)
     .action((shell: string) => {
       const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
       if (script === undefined) {
         throw new Problem(
           `There is no completion for ${JSON.stringify(shell)}.`,
-          "Give bash, zsh or fish.",
+          "Give bash, zsh, fish or powershell.",
           EXIT.usage,
         );
       }
       print(script);
     });
 }
+
+/** How PowerShell says that nothing has been typed yet. */
+const EMPTY = "''";
 
 /** What may stand in the place of the last word. */
 export function completionsOf(program: Command, words: readonly string[]): string[] {
@@ -64,7 +77,7 @@ export function completionsOf(program: Command, words: readonly string[]): strin
     }
     command = command.commands.find((inner) => inner.name() === word || inner.aliases().includes(word)) ?? command;
   }
-  const last = words.at(-1) ?? "";
+  const last = words.at(-1) === EMPTY ? "" : (words.at(-1) ?? "");
   const previous = words.at(-2) ?? "";
   if (takesValue) {
     const option = command.options.find(({ long, short }) => previous === long || previous === short);

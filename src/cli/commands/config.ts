@@ -4,19 +4,29 @@ import type { Command } from "commander";
 import { loadConfig } from "../config-file.ts";
 import { readEnv } from "../env.ts";
 import { findServer } from "../find-server.ts";
-import { type DataFlags, print, printData } from "../output.ts";
+import { configSchema } from "../config-schema.ts";
+import { type DataFlags, print, printData, printJson } from "../output.ts";
 import { resolveSettings } from "../settings.ts";
 import { shownSettings, textOfSetting } from "../shown-settings.ts";
 import { withDataFlags, withHttpFlags, withWorkerFlags, type ServerOptions } from "./options.ts";
 
 export function addConfig(program: Command): void {
-  const config = program.command("config").summary("print the settings in effect, and where each comes from");
+  const config = program
+    .command("config")
+    .summary("print the settings in effect and where each comes from, or their JSON Schema");
   const command = config
     .command("print", { isDefault: true })
     .description(
       "Prints what a server started here with the same flags would run with, and where each value comes from.",
     );
   withDataFlags(withHttpFlags(withWorkerFlags(command))).action(runConfig);
+  config
+    .command("schema")
+    .description(
+      "Prints the JSON Schema of the configuration file, for editors:\n" +
+        'holdfast config schema > holdfast.schema.json, and in holdfast.config.json "$schema": "./holdfast.schema.json".',
+    )
+    .action(() => printJson(configSchema()));
 }
 
 async function runConfig(options: ServerOptions & DataFlags): Promise<void> {

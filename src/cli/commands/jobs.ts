@@ -12,6 +12,10 @@ import { describeEnd, describeStand, waitForJob } from "../wait.ts";
 
 interface ListFlags {
   state?: string;
+  status?: string;
+  key?: string;
+  group?: string;
+  error?: string;
   kind?: string;
   queue?: string;
   limit?: string;
@@ -25,8 +29,12 @@ export function addJobs(program: Command): void {
       .command("list", { isDefault: true })
       .description("lists jobs, newest first")
       .option("--state <state>", "pending, running, done, dead or cancelled; several with commas")
+      .option("--status <status>", "scheduled, ready, running, retrying, stuck, paused and so on; several with commas")
       .option("--kind <kind>", "only this kind")
       .option("--queue <queue>", "only this queue")
+      .option("--key <key>", "only this key")
+      .option("--group <group>", "only this group")
+      .option("--error <text>", "with this in the last error's name or message")
       .option("--limit <number>", "how many (default 50, at most 500)")
       .option("--cursor <cursor>", "the page after this one, as the page before said"),
   ).action(runList);
@@ -44,6 +52,15 @@ export function addJobs(program: Command): void {
     const { cancelRequested } = await api.cancel(id);
     return cancelRequested ? `${id} is running; its worker was told to stop it.` : `${id} is cancelled.`;
   });
+  addAction(
+    jobs,
+    "release",
+    "takes running jobs away from their workers: they run again, and use no attempt",
+    async (api, id) => {
+      await api.release(id);
+      return `${id} runs again; what its old run still says is refused.`;
+    },
+  );
   addAction(jobs, "retry", "runs dead jobs again, with all their attempts", async (api, id) => {
     await api.retry(id);
     return `${id} runs again.`;
@@ -68,11 +85,12 @@ function addAction(
 }
 
 async function runList(flags: ListFlags & ClientFlags): Promise<void> {
-  const { state, kind, queue, limit, cursor } = flags;
-  const page = await (await readApi(flags)).list({ state, kind, queue, limit, cursor });
+  const { state, status, kind, queue, key, group, error, limit, cursor } = flags;
+  const page = await (await readApi(flags)).list({ state, status, kind, queue, key, group, error, limit, cursor });
   if (printData(flags, page, page.jobs)) return;
-  if (page.jobs.length === 0) return note("There are no such jobs.");
-  print(jobTable(page.jobs));
+  // A search looks at a bounded number of jobs: there may be none on this page, and some on the next.
+  if (page.jobs.length === 0) note(page.next === null ? "There are no such jobs." : "There are none so far.");
+  else print(jobTable(page.jobs));
   noteNext(page);
 }
 

@@ -11,5 +11,7 @@ export function addWorker(program: Command): void {
       "Runs a worker and nothing else; with --health-port it answers health checks. Start as many as you like on one PostgreSQL server.\n" +
         "The embedded database belongs to one process at a time: there, use dev or start.",
     );
-  withHealthFlags(withWorkerFlags(command)).action((options: ServerOptions) => runCommand("worker", options));
+  withHealthFlags(withWorkerFlags(command))
+    .option("--once", "run what is due, then end; exit code 4 if a job died in it. stdout is what came of it, in JSON")
+    .action((options: ServerOptions & { once?: boolean }) => runCommand("worker", options));
 }

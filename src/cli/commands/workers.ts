@@ -1,4 +1,4 @@
-// holdfast workers: who works on a server's database, what each holds, and asking one to take no more jobs.
+// holdfast workers: who works on a server's database, what each holds, and asking one to take no more jobs, or to end.
 import type { Command } from "commander";
 import { formatDuration } from "../../shared/duration.ts";
 import { isUuid } from "../../shared/uuid.ts";
@@ -10,7 +10,9 @@ import { Problem } from "../problem.ts";
 import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 
 export function addWorkers(program: Command): void {
-  const workers = program.command("workers").summary("who works, what they hold; ask one to take no more jobs");
+  const workers = program
+    .command("workers")
+    .summary("who works, what they hold; ask one to take no more jobs, or to end");
   withClientFlags(
     workers
       .command("list", { isDefault: true })
@@ -20,6 +22,15 @@ export function addWorkers(program: Command): void {
     const { name } = await api.drainWorker(id);
     return `${name} takes no more jobs.`;
   });
+  addAction(
+    workers,
+    "stop",
+    "ends workers: no more jobs, a grace for those that run, the rest is released",
+    async (api, id) => {
+      const { name } = await api.stopWorker(id);
+      return `${name} ends when what runs in it has.`;
+    },
+  );
   addAction(workers, "resume", "lets workers that were drained take jobs again", async (api, id) => {
     const { name } = await api.resumeWorker(id);
     return `${name} takes jobs again.`;
@@ -61,7 +72,9 @@ async function runList(flags: ClientFlags): Promise<void> {
       `${formatDuration(worker.silentMs)} ago`,
       worker.leases.length === 0 ? "" : formatDuration(Math.max(0, worker.leases[0]!.expiresInMs)),
       worker.kinds.join(", "),
-      worker.drainAskedAt === null ? "" : `draining, asked by ${worker.drainAskedBy ?? "somebody"}`,
+      worker.drainAskedAt === null
+        ? ""
+        : `${worker.stopAskedAt === null ? "draining" : "stopping"}, asked by ${worker.drainAskedBy ?? "somebody"}`,
     ]);
     print(table(["WORKER", "RUNNING", "HEARD OF", "NEXT LEASE ENDS", "KINDS", ""], rows));
   }

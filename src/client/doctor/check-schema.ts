@@ -6,6 +6,7 @@ import { listLeaves } from "../../store/janitor/history-leaves.ts";
 import { databaseNow } from "../../store/stats/database-clock.ts";
 import type { Store } from "../../store/sql.ts";
 import { count, type Finding, ok, problem, warning } from "./finding.ts";
+import { canCreate, repairs } from "./repairs.ts";
 
 export async function checkSchema(store: Store): Promise<Finding[]> {
   const expected = expectedObjects();
@@ -19,12 +20,15 @@ export async function checkSchema(store: Store): Promise<Finding[]> {
   for (const [index, statement] of expected.indexes) {
     if (index in found.indexes) continue;
     const message = `The index ${index} is missing: what needs it reads whole tables.`;
-    wrong.push(problem("schema", message, `${statement.replaceAll(":schema", () => schema)};`));
+    const repair = canCreate(statement) ? repairs.createIndex(index) : null;
+    wrong.push(problem("schema", message, `${statement.replaceAll(":schema", () => schema)};`, repair));
   }
   for (const [index, isUsable] of Object.entries(found.indexes)) {
     if (isUsable) continue;
     const message = `The index ${index} is invalid: it costs writes and helps nobody.`;
-    wrong.push(problem("schema", message, `reindex index concurrently ${schema}."${index}";`));
+    wrong.push(
+      problem("schema", message, `reindex index concurrently ${schema}."${index}";`, repairs.rebuildIndex(index)),
+    );
   }
   if (wrong.length > 0) return wrong;
   const [tables, indexes] = [count(expected.tables.length, "table"), count(expected.indexes.size, "index", "indexes")];
@@ -49,12 +53,19 @@ export async function checkHistory(store: Store): Promise<Finding[]> {
   const missing = needed.filter((day) => !days.has(day));
   if (missing.length > 0) {
     const message = `The history has no partition for ${missing.join(" and ")}.`;
-    return [problem("history", message, "Run the chore that makes them: holdfast janitor run make-partitions")];
+    return [
+      problem(
+        "history",
+        message,
+        "Run the chore that makes them: holdfast janitor run make-partitions",
+        repairs.runChore("make-partitions"),
+      ),
+    ];
   }
   const left = leaves.length - days.size;
   if (left > 0) {
     const message = `${count(left, "day")} of the history taken out and not dropped.`;
-    return [warning("history", message, "holdfast janitor run drop-days")];
+    return [warning("history", message, "holdfast janitor run drop-days", repairs.runChore("drop-days"))];
   }
   return [ok("history", `${count(days.size, "day")}, those to come included`)];
 }

@@ -12,6 +12,7 @@ import {
 import type { Store } from "../../store/sql.ts";
 import { readClockSkew } from "../clock-skew.ts";
 import { type Finding, ok, problem, warning } from "./finding.ts";
+import { repairs } from "./repairs.ts";
 
 const OLDEST = 140_000;
 const NEWEST_TESTED = 18;
@@ -82,10 +83,15 @@ export async function checkTables(store: Store): Promise<Finding[]> {
   });
   const full = (await readBloated(store)).map(({ table, dead, live }) => {
     const message = `${table} holds ${dead} dead rows beside ${live} live ones.`;
-    return warning("dead-rows", message, `vacuum (analyze) ${inSchema(table)};`);
+    return warning("dead-rows", message, `vacuum (analyze) ${inSchema(table)};`, repairs.vacuum(table));
   });
   const alone = (await readNotVacuumed(store)).map((table) => {
-    return problem("autovacuum", `autovacuum leaves ${table} alone.`, autovacuumAgain(inSchema(table)));
+    return problem(
+      "autovacuum",
+      `autovacuum leaves ${table} alone.`,
+      autovacuumAgain(inSchema(table)),
+      repairs.autovacuum(table),
+    );
   });
   return [
     ...alone,

@@ -9,7 +9,8 @@ import { checkKinds } from "./check-kinds.ts";
 import { checkListen } from "./check-listen.ts";
 import { checkHistory, checkRights, checkSchema } from "./check-schema.ts";
 import { checkClock, checkServer, checkTables } from "./check-server.ts";
-import { type Finding, ok, problem, warning } from "./finding.ts";
+import { type Finding, ok, problem, type Repair, warning } from "./finding.ts";
+import { repairs } from "./repairs.ts";
 
 export interface DoctorInput {
   db: Db;
@@ -57,13 +58,20 @@ export function makeDoctor({ db, store, poolSize, rules, asRun }: DoctorInput): 
   };
 }
 
+/** Chores run by themselves as soon as somebody keeps the house: to run them now harms nobody. */
+function repairOf(code: Problem["code"], about: string | null): Repair | null {
+  if (code === "chore-failing" && about !== null) return repairs.runChore(about);
+  return code === "chores-late" ? repairs.runChores() : null;
+}
+
 function askRule(check: string, well: string, find: () => Promise<Problem[]>): Check {
   return async () => {
-    const found = (await find()).map(({ level, message, hint, command }) =>
+    const found = (await find()).map(({ code, about, level, message, hint, command }) =>
       (level === "problem" ? problem : warning)(
         check,
         `${message[0]!.toUpperCase()}${message.slice(1)}.`,
         command === null ? hint : `${hint} ${command}`,
+        repairOf(code, about),
       ),
     );
     return found.length > 0 ? found : [ok(check, well)];

@@ -8,13 +8,34 @@ export interface Finding {
   message: string;
   /** A command, a statement or a sentence. */
   fix: string | null;
+  /** What `hf.repair` can do about it without harm to anybody; null: a person has to decide or to do it. */
+  repair: Repair | null;
+}
+
+export interface Repair {
+  /** `create-index jobs_claimable`. */
+  id: string;
+  /** In words: "creates the index jobs_claimable". */
+  what: string;
 }
 
 const make =
   (status: "warning" | "problem") =>
-  (check: string, message: string, fix: string): Finding => ({ check, status, message, fix });
+  (check: string, message: string, fix: string, repair: Repair | null = null): Finding => ({
+    check,
+    status,
+    message,
+    fix,
+    repair,
+  });
 
-export const ok = (check: string, message: string): Finding => ({ check, status: "ok", message, fix: null });
+export const ok = (check: string, message: string): Finding => ({
+  check,
+  status: "ok",
+  message,
+  fix: null,
+  repair: null,
+});
 export const warning = make("warning");
 export const problem = make("problem");
 

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { OptionInvalid } from "../../errors.ts";
 import { BATCH_STATES } from "../../job/batch.ts";
 import { contract, jsonOrLines, media } from "../contract.ts";
-import { anyText, cursor, idParams, isoTime, oneOf, uuid, wholeNumber } from "../fields.ts";
+import { anyText, cursor, idParams, isoTime, jsonText, oneOf, uuid, wholeNumber, wholeNumbers } from "../fields.ts";
 import { errorRecord, outcomes } from "./jobs.ts";
 
 const textField = (name: string, example: string, description: string) =>
@@ -30,6 +30,18 @@ const OBJECT_HINT = { error: "Give an object." };
 
 const items = z.array(z.unknown(), ITEMS_HINT).meta({ description: "One payload each, in order." });
 
+const onDone = z.strictObject(
+  {
+    kind: z.string({ error: 'Give the name of a kind of job: "kind": "mail.send".' }),
+    payload: z.unknown().optional(),
+    queue: textField("queue", "default", "Instead of the kind's."),
+  },
+  OBJECT_HINT,
+);
+const fields = z.record(z.string(), z.unknown(), OBJECT_HINT);
+const ON_DONE = "A job that is inserted when the batch is done; its payload is { batch, payload }.";
+const FIELDS = "Kept with it, for its owner.";
+
 export const newBatch = z
   .strictObject({
     kind: z
@@ -48,21 +60,8 @@ export const newBatch = z
     concurrency: numberField("concurrency", 3, "Items that run at once, instead of the kind's."),
     attempts: numberField("attempts", 3, "Instead of the kind's."),
     priority: numberField("priority", 10, "-100 to 100; higher runs sooner."),
-    onDone: z
-      .strictObject(
-        {
-          kind: z.string({ error: 'Give the name of a kind of job: "kind": "mail.send".' }),
-          payload: z.unknown().optional(),
-          queue: textField("queue", "default", "Instead of the kind's."),
-        },
-        OBJECT_HINT,
-      )
-      .nullish()
-      .meta({ description: "A job that is inserted when the batch is done; its payload is { batch, payload }." }),
-    fields: z
-      .record(z.string(), z.unknown(), OBJECT_HINT)
-      .nullish()
-      .meta({ description: "Kept with it, for its owner." }),
+    onDone: onDone.nullish().meta({ description: ON_DONE }),
+    fields: fields.nullish().meta({ description: FIELDS }),
   })
   .meta({ id: "NewBatch" });
 
@@ -77,6 +76,9 @@ const newBatchQuery = z.strictObject({
   open: oneOf(["true", "false"], "With lines: whether more items will be added."),
   concurrency: wholeNumber(1, 10_000, "With lines: items that run at once."),
   attempts: wholeNumber(1, 1_000, "With lines: instead of the kind's."),
+  priority: wholeNumber(-100, 100, "With lines: higher runs sooner."),
+  onDone: jsonText(onDone, '{"kind":"mail.send"}', `With lines, as JSON: ${ON_DONE}`),
+  fields: jsonText(fields, '{"title":"spring"}', `With lines, as JSON: ${FIELDS}`),
 });
 
 const created = z
@@ -361,7 +363,8 @@ export const batchContracts = {
   retryFailed: contract({
     ...act,
     path: "/api/v1/batches/:id/retry-failed",
-    summary: "Items that are errors wait again with all their attempts.",
+    summary: "Items that are errors wait again with all their attempts: all of them, or those at some places.",
+    query: z.strictObject({ seqs: wholeNumbers("Only the items at these places: at most 1,000, with commas.") }),
     output: batch.extend({ retried: z.int() }),
     answers: { 200: "They wait again." },
   }),

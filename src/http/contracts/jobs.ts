@@ -298,6 +298,13 @@ export const jobContracts = {
     output: z.object({ id: uuid, state: z.enum(JOB_STATES), cancelRequested: z.boolean() }),
     answers: { 200: "It is cancelled, or its handler is told." },
   }),
+  releaseJob: contract({
+    ...act,
+    path: "/api/v1/jobs/:id/release",
+    summary: "Take a running job away from its worker: it runs again without using an attempt; its old run is refused.",
+    output: z.object({ id: uuid, state: z.enum(JOB_STATES) }),
+    answers: { 200: "It waits for its next run." },
+  }),
   retryJob: contract({
     ...act,
     path: "/api/v1/jobs/:id/retry",

@@ -25,6 +25,7 @@ const worker = z
     silentMs: z.int().meta({ description: "How long ago it was last heard of." }),
     drainAskedAt: isoTime.nullable().meta({ description: "Since when it takes no more jobs; null: it takes some." }),
     drainAskedBy: z.string().nullable(),
+    stopAskedAt: isoTime.nullable().meta({ description: "Since when it is ending; drainAskedBy says who asked." }),
     leases: z.array(lease),
   })
   .meta({ id: "Worker" });
@@ -50,6 +51,15 @@ export const workerContracts = {
     summary: "Ask one worker to take no more jobs; what runs in it goes on.",
     params: idParams,
     output: z.object({ id: uuid, name: z.string(), draining: z.literal(true) }),
+    answers: { 200: "It learns of it within seconds; twice is once." },
+  }),
+  stopWorker: contract({
+    method: "POST",
+    path: "/api/v1/workers/:id/stop",
+    access: "operator",
+    summary: "End one worker: it takes no more jobs, gives those that run their grace, and releases the rest.",
+    params: idParams,
+    output: z.object({ id: uuid, name: z.string(), stopping: z.literal(true) }),
     answers: { 200: "It learns of it within seconds; twice is once." },
   }),
   resumeWorker: contract({

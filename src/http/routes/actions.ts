@@ -2,17 +2,22 @@
 import type { Holdfast } from "../../client/client.ts";
 import type { JobFilterOptions } from "../../client/job-filter.ts";
 import { NotFound } from "../../errors.ts";
+import type { AnyJobKind } from "../../job/define-job.ts";
 import type { Action } from "../../store/actions/rows.ts";
 import { actionContracts, type ActionView } from "../contracts/actions.ts";
+import { makeEyes } from "../eyes.ts";
 import { given } from "../given.ts";
 import { iso } from "../job-view.ts";
+import { refuseHidden } from "../refuse-hidden.ts";
 import { route } from "./route.ts";
 
-export function makeActionRoutes(hf: Holdfast) {
+export function makeActionRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
+  const eyesOf = makeEyes(kinds);
   return {
     startAction: route(
       actionContracts.startAction,
       async ({ body: { verb, filter, perMinute, title } }, { caller }) => {
+        refuseHidden(filter, eyesOf(caller));
         const action = await hf.actions.start({
           verb,
           filter: given<JobFilterOptions>(filter),

@@ -140,9 +140,9 @@ export function makeBatchRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       await checkOwner(id, caller);
       return { body: toBatchView(await hf.batches.cancel(id, { by: caller.name }), eyesOf(caller)) };
     }),
-    retryFailed: route(batchContracts.retryFailed, async ({ params: { id } }, { caller }) => {
+    retryFailed: route(batchContracts.retryFailed, async ({ params: { id }, query: { seqs } }, { caller }) => {
       await checkOwner(id, caller);
-      const { retried, batch } = await hf.batches.retryFailed(id, { by: caller.name });
+      const { retried, batch } = await hf.batches.retryFailed(id, { by: caller.name, ...(seqs && { seqs }) });
       return { body: { ...toBatchView(batch, eyesOf(caller)), retried } };
     }),
   };

@@ -6,6 +6,9 @@ import { route } from "./route.ts";
 
 export function makeDoctorRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
   return {
+    makeRepair: route(doctorContracts.makeRepair, async ({ body: { repair } }) => ({
+      body: { repair, done: await hf.repair(repair) },
+    })),
     examine: route(doctorContracts.examine, async () => ({ body: { findings: await hf.doctor(kinds) } })),
   };
 }

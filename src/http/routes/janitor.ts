@@ -10,12 +10,23 @@ export function makeJanitorRoutes(hf: Holdfast) {
       const states = new Map((await hf.janitor.states()).map((state) => [state.chore, state]));
       return {
         body: {
-          chores: hf.janitor.chores.map(({ name, everyMs, deadlineMs, batchSize, budgetMs, preview }) => {
+          chores: hf.janitor.chores.map(({ name, everyMs, deadlineMs, batchSize, budgetMs, preview, everywhere }) => {
             const state = states.get(name);
             const { failures = 0, error = null } = state ?? {};
             const canPreview = preview !== undefined;
             const times = { succeededAt: iso(state?.succeededAt ?? null), nextAt: iso(state?.nextAt ?? null) };
-            return { name, everyMs, deadlineMs, batchSize, budgetMs, canPreview, ...times, failures, error };
+            return {
+              name,
+              everyMs,
+              deadlineMs,
+              batchSize,
+              budgetMs,
+              canPreview,
+              everywhere,
+              ...times,
+              failures,
+              error,
+            };
           }),
         },
       };

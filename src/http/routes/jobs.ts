@@ -11,6 +11,7 @@ import { given } from "../given.ts";
 import { iso, toJobSummary, toJobView } from "../job-view.ts";
 import { makeEyes } from "../eyes.ts";
 import { makeKnownKinds } from "../known-kinds.ts";
+import { refuseHidden } from "../refuse-hidden.ts";
 import { route } from "./route.ts";
 
 export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
@@ -21,13 +22,15 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
       const body = await hf.enqueue(known.job(kind), payload, given<EnqueueOptions>(options));
       return { status: body.created ? 201 : 200, body };
     }),
-    listJobs: route(jobContracts.listJobs, async ({ query: { cursor, ...filter } }) => {
+    listJobs: route(jobContracts.listJobs, async ({ query: { cursor, ...filter } }, { caller }) => {
+      refuseHidden(filter, eyesOf(caller));
       const { jobs, next } = await hf.jobs.list(given<ListOptions>({ ...filter, cursor: cursor?.toLowerCase() }));
       return { body: { jobs: jobs.map(toJobSummary), next } };
     }),
-    countJobs: route(jobContracts.countJobs, async ({ query }) => ({
-      body: await hf.jobs.count(given<JobFilterOptions>(query)),
-    })),
+    countJobs: route(jobContracts.countJobs, async ({ query }, { caller }) => {
+      refuseHidden(query, eyesOf(caller));
+      return { body: await hf.jobs.count(given<JobFilterOptions>(query)) };
+    }),
     readJob: route(jobContracts.readJob, async ({ params: { id } }, { caller }) => {
       const [job, attempts, notes, texts] = await Promise.all([
         hf.jobs.get(id),
@@ -45,6 +48,10 @@ export function makeJobRoutes(hf: Holdfast, kinds: readonly AnyJobKind[]) {
     cancelJob: route(jobContracts.cancelJob, async ({ params: { id } }) => {
       const cancelRequested = (await hf.jobs.cancel(id)) === "requested";
       return { body: { id, state: cancelRequested ? "running" : "cancelled", cancelRequested } };
+    }),
+    releaseJob: route(jobContracts.releaseJob, async ({ params: { id } }) => {
+      await hf.jobs.release(id);
+      return { body: { id, state: "pending" } };
     }),
     retryJob: route(jobContracts.retryJob, async ({ params: { id } }) => {
       await hf.jobs.retry(id);

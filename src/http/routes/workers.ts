@@ -18,6 +18,7 @@ export function makeWorkerRoutes(hf: Holdfast) {
             startedAt: worker.startedAt.toISOString(),
             beatAt: worker.beatAt.toISOString(),
             drainAskedAt: iso(worker.drainAskedAt),
+            stopAskedAt: iso(worker.stopAskedAt),
             leases: worker.leases.map(toLeaseView),
           })),
           orphans: orphans.map(toLeaseView),
@@ -27,6 +28,10 @@ export function makeWorkerRoutes(hf: Holdfast) {
     drainWorker: route(workerContracts.drainWorker, async ({ params: { id } }, { caller }) => {
       const { name } = await hf.workers.drain(id, { by: caller.name });
       return { body: { id, name, draining: true } };
+    }),
+    stopWorker: route(workerContracts.stopWorker, async ({ params: { id } }, { caller }) => {
+      const { name } = await hf.workers.stop(id, { by: caller.name });
+      return { body: { id, name, stopping: true } };
     }),
     resumeWorker: route(workerContracts.resumeWorker, async ({ params: { id } }) => {
       const { name } = await hf.workers.resume(id);

@@ -23,7 +23,7 @@ export interface JobFilter {
   mostAttempts?: number | undefined;
   olderThanMs?: number | undefined;
   youngerThanMs?: number | undefined;
-  /** Values in the payload, as text. */
+  /** Values in the payload, as text: of texts, numbers and the like, never of what has more inside. */
   payload?: readonly { path: readonly string[]; text: string }[] | undefined;
   /** Only these. */
   ids?: readonly string[] | undefined;
@@ -74,7 +74,7 @@ const MATCHES = (status: string): string => `($1 is null or ${status} = any($1))
     and ($6 is null or strpos(lower(concat(w.last_error ->> 'name', ': ', w.last_error ->> 'message')), $6) > 0)
     and ($7 is null or ${FINGERPRINT("w")} = $7)
     and ($12 is null or not exists (select 1 from jsonb_to_recordset($12) as p (path text[], text text)
-      where (w.payload #>> p.path) is distinct from p.text))`;
+      where (w.payload #>> p.path) is distinct from p.text or jsonb_typeof(w.payload #> p.path) in ('object', 'array')))`;
 
 /** The status of a live row of which only the row is known. */
 const ROW_STATUS = `case when w.state = 'dead' then 'dead'

@@ -139,7 +139,7 @@ classes as (
   ) c group by queue, kind
 ),
 sums as (
-  select queue, kind, sum(runs)::float8 as runs, coalesce(sum(runs) filter (where outcome in ('retry', 'dead')), 0)::float8 as failures,
+  select queue, kind, sum(runs)::float8 as runs, coalesce(sum(runs) filter (where outcome in ('retry', 'dead', 'error')), 0)::float8 as failures,
     coalesce(sum(runs) filter (where outcome = 'dead'), 0)::float8 as deaths
   from rows group by queue, kind
 )

@@ -56,7 +56,7 @@ export async function countOverdue(store: Store): Promise<number> {
 
 const OUTCOMES = sql`
 select queue, coalesce(sum(runs), 0)::float8 as runs,
-  coalesce(sum(runs) filter (where outcome in ('retry', 'dead')), 0)::float8 as failures,
+  coalesce(sum(runs) filter (where outcome in ('retry', 'dead', 'error')), 0)::float8 as failures,
   coalesce(sum(runs) filter (where outcome = 'dead'), 0)::float8 as deaths
 from :schema.run_counts where width = 60 and at >= :schema.clock() - $1 * interval '1 minute' group by queue order by queue`;
 

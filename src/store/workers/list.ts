@@ -26,6 +26,8 @@ export interface WorkerInfo {
   /** Since when it takes no more jobs, and who asked for that. */
   drainAskedAt: Date | null;
   drainAskedBy: string | null;
+  /** Since when it is ending; who asked is `drainAskedBy`. */
+  stopAskedAt: Date | null;
   leases: Lease[];
 }
 
@@ -36,8 +38,11 @@ export interface WorkerList {
   orphans: Lease[];
 }
 
+const MOST_LEASES = 200;
+const MOST_IDS = 50;
+
 const WORKERS = sql`
-select id, name, kinds, concurrency, running, started_at, beat_at, drain_asked_at, drain_asked_by,
+select id, name, kinds, concurrency, running, started_at, beat_at, drain_asked_at, drain_asked_by, stop_asked_at,
   greatest(0, round(${asMillis(":schema.clock() - beat_at")}))::float8 as silent_ms
 from :schema.workers order by started_at, id limit 1000`;
 
@@ -48,12 +53,12 @@ from :schema.workers order by started_at, id limit 1000`;
 const LEASES = sql`
 select l.worker_id, l.lease_ms, l.expires_at, l.alone, r.job_ids,
   round(${asMillis("l.expires_at - :schema.clock()")})::float8 as expires_in_ms
-from (select * from :schema.leases order by expires_at limit 200) l cross join lateral (
+from (select * from :schema.leases order by expires_at limit ${MOST_LEASES}) l cross join lateral (
   select array_agg(found.id) as job_ids from (
     select j.id from unnest(l.job_ids) as u (id) cross join lateral (
       select j.id from :schema.jobs j 
       where j.id = u.id and (l.light or (j.state = 'running' and j.token = l.token))
-    ) j limit 50
+    ) j limit ${MOST_IDS}
   ) found
 ) r
 where r.job_ids is not null
@@ -70,6 +75,7 @@ interface WorkerRow {
   silent_ms: number;
   drain_asked_at: Date | null;
   drain_asked_by: string | null;
+  stop_asked_at: Date | null;
 }
 
 interface LeaseRow {
@@ -87,18 +93,27 @@ export async function listWorkers(store: Store): Promise<WorkerList> {
     await store.query<LeaseRow>(LEASES),
   ];
   const known = new Set(workers.map((worker) => worker.id));
+  const isWhole = leases.length < MOST_LEASES;
+  /** What a worker said with its last beat is some seconds old; its leases are what counts, if all of them were read. */
+  const runningIn = ({ id, running }: WorkerRow): number => {
+    const held = leases.filter((lease) => lease.worker_id === id);
+    return isWhole && held.every((lease) => lease.job_ids.length < MOST_IDS)
+      ? held.reduce((sum, lease) => sum + lease.job_ids.length, 0)
+      : running;
+  };
   return {
     workers: workers.map((row) => ({
       id: row.id,
       name: row.name,
       kinds: row.kinds,
       concurrency: row.concurrency,
-      running: row.running,
+      running: runningIn(row),
       startedAt: row.started_at,
       beatAt: row.beat_at,
       silentMs: row.silent_ms,
       drainAskedAt: row.drain_asked_at,
       drainAskedBy: row.drain_asked_by,
+      stopAskedAt: row.stop_asked_at,
       leases: leases.filter((lease) => lease.worker_id === row.id).map(toLease),
     })),
     orphans: leases.filter((lease) => !known.has(lease.worker_id)).map(toLease),

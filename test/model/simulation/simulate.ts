@@ -121,7 +121,7 @@ async function run(
       const pulses = makePulses();
       const { db, seenForMs } = watchHealth(process.db, pulses);
       const store = makeStore(db, SCHEMA);
-      const wakeUps = makeWakeUps(db, SCHEMA, () => {});
+      const wakeUps = makeWakeUps({ db, schema: SCHEMA, onHeard() {}, onTrouble() {} });
       const worker = makeWorker({
         store,
         kinds: [kind],
@@ -162,6 +162,7 @@ async function run(
       const enqueuer = makeEnqueuer({
         store,
         onTrouble: () => {},
+        onAnswered: () => {},
         offer: (name, count) => worker.offer(name, count),
         onEnqueued: (_, __, taken) => {
           if (!taken) wakeUps.send({ kind: kind.kind, rank: 0 });

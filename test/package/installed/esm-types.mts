@@ -2,7 +2,7 @@
 import { defineBatch, defineJob, type Holdfast, type JobContext, open, RetryAfter } from "holdfast";
 import { type GuardedFetch, makeGuardedFetch } from "holdfast/guarded-fetch";
 import { CONTRACTS, makeHandler, serve } from "holdfast/http";
-import { drain, openTest } from "holdfast/testing";
+import { runDue, openTest } from "holdfast/testing";
 
 export const greet = defineJob("greet", {
   lease: "30s",
@@ -23,7 +23,7 @@ export async function main(): Promise<void> {
   const answer: Response = await makeHandler({ hf, kinds: [greet] })(new Request(`http://localhost/${states}`));
   await serve({ hf, kinds: [greet], host: "127.0.0.1", port: 0 });
   const test = await openTest({ clock: "2030-01-01T00:00:00Z" });
-  await drain(test, [greet, imports]);
+  await runDue(test, [greet, imports]);
   const fetchGuarded: GuardedFetch = makeGuardedFetch();
   void [answer, CONTRACTS, fetchGuarded];
 }

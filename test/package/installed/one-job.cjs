@@ -22,7 +22,7 @@ module.exports = async function runOneJob({ main, http, testing, guardedFetch })
   }
   const test = await testing.openTest();
   await test.enqueue(add, { a: 2, b: 2 });
-  assert.equal((await testing.drain(test, [add])).done, 1);
+  assert.equal((await testing.runDue(test, [add])).done, 1);
   await test.close();
   assert.equal(guardedFetch.isPublicAddress("127.0.0.1"), false);
 };

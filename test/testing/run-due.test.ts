@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { Snooze } from "#src/job/outcome.js";
-import { drain } from "#src/testing/index.js";
+import { runDue } from "#src/testing/index.js";
 import { caught, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
-describe.each(TIERS)("drain(), %s", (tier) => {
+describe.each(TIERS)("runDue(), %s", (tier) => {
   const bench = useHoldfast(tier);
 
   test("with nothing to do comes back at once", async () => {
-    expect(await drain(bench.hf, [makeKind()])).toEqual({
+    expect(await runDue(bench.hf, [makeKind()])).toEqual({
       runs: 0,
       done: 0,
       retrying: 0,
@@ -28,10 +28,10 @@ describe.each(TIERS)("drain(), %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, 1);
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 3, done: 3 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 3, done: 3 });
     expect(seen).toEqual([1, 2, 3]);
     await bench.hf.clock.advance("1h");
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
   });
 
   test("counts how the runs ended, of its kinds only", async () => {
@@ -48,8 +48,8 @@ describe.each(TIERS)("drain(), %s", (tier) => {
       kind,
       ["works", "sleeps", "dies"].map((payload) => ({ payload })),
     );
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 3, done: 1, snoozed: 1, dead: 1 });
-    expect(await drain(bench.hf, [other])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 3, done: 1, snoozed: 1, dead: 1 });
+    expect(await runDue(bench.hf, [other])).toMatchObject({ runs: 1, done: 1 });
   });
 
   test("does not go on for ever: a job that always comes back is reported", async () => {
@@ -59,7 +59,7 @@ describe.each(TIERS)("drain(), %s", (tier) => {
       },
     });
     const { id } = await bench.hf.enqueue(kind, 1);
-    expect(await caught(drain(bench.hf, [kind], { maxRuns: 20 }))).toMatchObject({
+    expect(await caught(runDue(bench.hf, [kind], { maxRuns: 20 }))).toMatchObject({
       code: "HOLDFAST_WAIT_TIMEOUT",
       message: expect.stringMatching(/gave up after \d+ runs: 1 jobs? (is|are) still due/),
     });
@@ -75,18 +75,18 @@ describe.each(TIERS)("drain(), %s", (tier) => {
       },
     });
     await bench.hf.enqueue(kind, 1);
-    expect(await caught(drain(bench.hf, [kind], { timeout: "200ms" }))).toMatchObject({
+    expect(await caught(runDue(bench.hf, [kind], { timeout: "200ms" }))).toMatchObject({
       message: expect.stringContaining("gave up after 200ms"),
     });
     isStuck = false;
-    expect(await drain(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
+    expect(await runDue(bench.hf, [kind])).toMatchObject({ runs: 1, done: 1 });
   });
 
   test("refuses options that cannot work", async () => {
     const kind = makeKind();
-    expect(await caught(drain(bench.hf, [kind], { maxRuns: 0 }))).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
+    expect(await caught(runDue(bench.hf, [kind], { maxRuns: 0 }))).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
     // @ts-expect-error a bare number is no duration
-    expect(await caught(drain(bench.hf, [kind], { timeout: 5 }))).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
-    expect(await caught(drain(bench.hf, []))).toMatchObject({ message: "work() got no kinds." });
+    expect(await caught(runDue(bench.hf, [kind], { timeout: 5 }))).toMatchObject({ code: "HOLDFAST_OPTION_INVALID" });
+    expect(await caught(runDue(bench.hf, []))).toMatchObject({ message: "work() got no kinds." });
   });
 });

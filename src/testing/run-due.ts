@@ -1,4 +1,4 @@
-// drain(): runs everything that is due, and what becomes due by that, until nothing is.
+// runDue(): runs everything that is due, and what becomes due by that, until nothing is.
 import { OptionInvalid, WaitTimeout } from "../errors.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
@@ -6,8 +6,8 @@ import { makeAlarm } from "../shared/sleep.ts";
 import { countDue } from "../store/stats/count-due.ts";
 import { partsOf, type TestHoldfast } from "./open-test.ts";
 
-/** How `drain` runs, and when it gives up. */
-export interface DrainOptions {
+/** How `runDue` runs, and when it gives up. */
+export interface RunDueOptions {
   /** How many run at once. One by default: a test wants an order it can rely on. */
   concurrency?: number;
   timeout?: Duration;
@@ -16,7 +16,7 @@ export interface DrainOptions {
 }
 
 /** How the runs ended. */
-export interface Drained {
+export interface DueRuns {
   runs: number;
   done: number;
   retrying: number;
@@ -28,19 +28,19 @@ export interface Drained {
 const LOOK_EVERY_MS = 50;
 
 /** Runs everything that is due, and what becomes due by that, until nothing is. */
-export async function drain(
+export async function runDue(
   hf: TestHoldfast,
   kinds: readonly AnyJobKind[],
-  options: DrainOptions = {},
-): Promise<Drained> {
+  options: RunDueOptions = {},
+): Promise<DueRuns> {
   const { concurrency = 1, timeout = "30s", maxRuns = 10_000 } = options;
   const { store } = partsOf(hf);
-  const until = Date.now() + durationMs("drain() timeout", timeout);
+  const until = Date.now() + durationMs("runDue() timeout", timeout);
   if (!Number.isInteger(maxRuns) || maxRuns < 1) {
-    throw new OptionInvalid(`drain() maxRuns is ${String(maxRuns)}.`, "Give a whole number of at least 1.");
+    throw new OptionInvalid(`runDue() maxRuns is ${String(maxRuns)}.`, "Give a whole number of at least 1.");
   }
   const names = kinds.map((kind) => kind.kind);
-  const drained: Drained = { runs: 0, done: 0, retrying: 0, snoozed: 0, dead: 0, cancelled: 0 };
+  const ended: DueRuns = { runs: 0, done: 0, retrying: 0, snoozed: 0, dead: 0, cancelled: 0 };
   const alarm = makeAlarm();
   const counting = (
     [
@@ -54,18 +54,18 @@ export async function drain(
   ).map(([event, count]) =>
     hf.on(event, ({ kind }) => {
       if (!names.includes(kind)) return;
-      drained[count] += 1;
+      ended[count] += 1;
       if (count !== "runs") alarm.ring();
     }),
   );
   // When it ends well nothing runs any more; when it gives up there is nothing to wait for.
-  const worker = await hf.work(kinds, { concurrency, poll: "20ms", grace: "0s", abortGrace: "1s", name: "drain" });
+  const worker = await hf.work(kinds, { concurrency, poll: "20ms", grace: "0s", abortGrace: "1s", name: "runDue" });
   try {
     for (let due = await countDue(store, names, 1_000); due > 0; due = await countDue(store, names, 1_000)) {
       const isOverdue = Date.now() >= until;
-      if (isOverdue || drained.runs > maxRuns) {
+      if (isOverdue || ended.runs > maxRuns) {
         throw new WaitTimeout(
-          `drain() gave up after ${isOverdue ? timeout : `${drained.runs} runs`}: ${due} jobs are still due or running.`,
+          `runDue() gave up after ${isOverdue ? timeout : `${ended.runs} runs`}: ${due} jobs are still due or running.`,
           "Look for a handler that does not end, or for a job that always comes back.",
         );
       }
@@ -75,5 +75,5 @@ export async function drain(
     await worker.stop();
     for (const stop of counting) stop();
   }
-  return drained;
+  return ended;
 }
