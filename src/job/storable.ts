@@ -89,7 +89,7 @@ function findProblemIn(value: object, depth: number): Problem | undefined {
     }
     return undefined;
   }
-  const builtIn = BUILT_IN.exec(Object.prototype.toString.call(value))?.[1];
+  const builtIn = Object.getPrototypeOf(value) === Object.prototype ? undefined : builtInName(value);
   if (builtIn !== undefined) {
     const article = /^[AEIO]/.test(builtIn) ? "an" : "a";
     return problem(`is ${article} ${builtIn}, which JSON does not keep`, "Send an array, an object or a text.");
@@ -107,6 +107,8 @@ function findProblemIn(value: object, depth: number): Problem | undefined {
 /** What JSON would write, without a word, as {} or as an object of numbered members. */
 const BUILT_IN =
   /^\[object ((?:Weak)?(?:Map|Set)|Promise|RegExp|Error|(?:Shared)?ArrayBuffer|DataView|(?:Int|Uint|Float|BigInt|BigUint|Uint8Clamped)\d*Array)\]$/;
+
+const builtInName = (value: object): string | undefined => BUILT_IN.exec(Object.prototype.toString.call(value))?.[1];
 
 /** What a toJSON of its own makes of it; one that throws is left for JSON.stringify to report. */
 function writtenBy(value: object): unknown {

@@ -220,19 +220,20 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   async function claimLightly(lane: Lane, limit: number): Promise<number> {
     const wakesBefore = [lane.wakes];
     const most = Math.min(limit, lane.lightMost);
+    let fits = most;
     const claimed = await take("light", async (holder) => {
-      const { jobs, isFull } = await claimLight(store, holder, lane, defaults.get(lane.kind)!, most);
-      wasFull = isFull;
-      return jobs;
+      const answer = await claimLight(store, holder, lane, defaults.get(lane.kind)!, most);
+      wasFull = answer.isFull;
+      fits = answer.fits;
+      return answer.jobs;
     });
     // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.
     hasMissed = !wasFull;
     if (!wasFull) return claimed.length;
     fullAt = performance.now();
     lanes.claimed([lane], wakesBefore, claimed, claimed.length);
-    // It may have been cut at so many bytes: next time about as many, and a few more.
-    const isCut = claimed.length < most;
-    lane.lightMost = isCut ? Math.max(MANY, claimed.length) : Math.min(MAX_CLAIM, Math.ceil(lane.lightMost * 1.1));
+    // An answer holds so many bytes: next time as many jobs as fit, and no great leap.
+    lane.lightMost = Math.min(MAX_CLAIM, Math.max(MANY, Math.min(fits, Math.ceil(lane.lightMost * 1.5))));
     return claimed.length;
   }
 

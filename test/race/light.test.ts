@@ -155,6 +155,9 @@ test("a light claim takes as many as its answer has room for, and none if they a
   expect(first.isFull).toBe(true);
   expect(first.jobs.length).toBeGreaterThan(20);
   expect(first.jobs.length * 1_600).toBeLessThan(LIGHT_BYTES);
+  // What to ask for next: an answer that is made once.
+  expect(first.fits).toBeGreaterThan(20);
+  expect(first.fits).toBeLessThanOrEqual(first.jobs.length);
   expect(first.jobs.map((job) => job.id)).toEqual(ids.slice(0, first.jobs.length));
   const second = await light(arena.store, holder(), 50);
   expect(second[0]!.id).toBe(ids[first.jobs.length]);
@@ -162,7 +165,7 @@ test("a light claim takes as many as its answer has room for, and none if they a
   for (const [rank, text] of [payload(3_000_000), JSON.stringify("a".repeat(50_000))].entries()) {
     await arena.insert([{ payload: text, rank: rank + 5 }]);
     const none = await claimLight(arena.store, holder(), lane("race", rank + 5), KIND, 50);
-    expect(none).toEqual({ jobs: [], isFull: false });
+    expect(none).toMatchObject({ jobs: [], isFull: false });
   }
 });
 
