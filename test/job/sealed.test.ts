@@ -27,9 +27,11 @@ const bench = useHoldfast("embedded");
 
 test("the page has the same words", () => {
   const page = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
-  const block = /^```ts\n(.*?)^```$/ms.exec(page)?.[1];
-  expect(block).toBeDefined();
-  expect(readFileSync(new URL(import.meta.url), "utf8")).toContain(block);
+  const blocks = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, block]) => block!);
+  const recipe = blocks.find((text) => text.includes("function seal("));
+  expect(recipe).toBeDefined();
+  // But for the import, which stands alone there.
+  expect(readFileSync(new URL(import.meta.url), "utf8")).toContain(recipe!.slice(recipe!.indexOf("/**")));
 });
 
 test("a sealed field is in no table, is the same for the same value, and cannot be forged", async () => {
