@@ -1,7 +1,7 @@
 // One line for each spec: its badge, how far it is, why it is tried again, and what can be done with it.
 import { element } from "./dom.js";
 
-export function specLine(spec, acts) {
+export function specLine(spec, acts, isOpen) {
   const { name, title, version, format, state, badge, embedded, operations, lastError, problems, isParked } = spec;
   const isUnderWay = state === "indexing" || state === "retrying" || state === "queued";
   return element(
@@ -39,7 +39,7 @@ export function specLine(spec, acts) {
       ? null
       : element(
           "details",
-          {},
+          { open: isOpen },
           element("summary", {}, "The document does not follow its schema"),
           element("ul", {}, ...problems.map((problem) => element("li", {}, problem))),
         ),
