@@ -3,6 +3,7 @@ import { element } from "./dom.js";
 
 export function specLine(spec, acts, isOpen) {
   const { name, title, version, format, state, badge, embedded, operations, lastError, problems, isParked } = spec;
+  const many = `${operations} ${operations === 1 ? "operation" : "operations"}`;
   const isUnderWay = state === "indexing" || state === "retrying" || state === "queued";
   return element(
     "li",
@@ -31,7 +32,7 @@ export function specLine(spec, acts, isOpen) {
         element("button", { type: "button", onclick: () => acts.remove(name) }, "Delete"),
       ),
     ),
-    element("p", { class: "soft" }, `${title || "no title"} ${version}, ${format}, ${operations} operations`),
+    element("p", { class: "soft" }, `${[title || "no title", version].join(" ").trim()}, ${format}, ${many}`),
     lastError === null
       ? null
       : element("p", { class: "why" }, `${lastError}${isParked ? " It rests before the next try." : ""}`),
