@@ -8,6 +8,7 @@ import { type Env, readEnv } from "./env.ts";
 import { EXIT } from "./exit-codes.ts";
 import { explainLocked, findServer } from "./find-server.ts";
 import { note, print } from "./output.ts";
+import { printableLines } from "./printable.ts";
 import { Problem } from "./problem.ts";
 import { refuseAccidentalEmbedded, resolveSettings, type Settings } from "./settings.ts";
 
@@ -60,8 +61,9 @@ function add(parent: Command, name: string, given: AppCommand, { app, file }: Or
         server: { url: await serverOf(env), token: env.token?.value },
         args: command.args,
         options: command.opts(),
-        print,
-        note,
+        // Of what an app prints, much was written by strangers.
+        print: (text) => print(printableLines(text)),
+        note: (text) => note(printableLines(text)),
         signal: interrupted.signal,
       });
       if (typeof code === "number") process.exitCode = code;

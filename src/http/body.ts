@@ -106,7 +106,7 @@ function tooLarge(maxBytes: number): Refusal {
   return new Refusal(
     "HOLDFAST_HTTP_BODY_TOO_LARGE",
     `The body is larger than ${maxBytes} bytes.`,
-    "Keep large content elsewhere and put a reference to it in the payload.",
+    "Send less: keep large content elsewhere, and send a reference to it.",
     // What is left of the body is not read.
     { connection: "close" },
   );

@@ -93,6 +93,10 @@ test("start runs its jobs, serves its routes and its page, starts and stops it; 
 
   expect(await run(["guests", "list", "a", "--loud"], { cwd, env: env() })).toMatchObject({ code: 0, stdout: "ADA\n" });
   expect(await run(["guests", "list", "z"], { cwd, env: env() })).toMatchObject({ code: 5, stdout: "" });
+  // What strangers wrote does not move somebody's cursor.
+  const eve = JSON.stringify({ name: "eve\u001b[2J" });
+  await run(["enqueue", "guests.welcome", eve, "--wait", "--url", url], { env: env() });
+  expect((await run(["guests", "list", "e"], { cwd, env: env() })).stdout).toBe("eve\uFFFD[2J\n");
   const pinged = await run(["ping-guests"], { cwd, env: { ...env(), HOLDFAST_URL: url } });
   expect(pinged).toMatchObject({ code: 0, stdout: "", stderr: `${url}\n` });
   expect((await run(["guests", "--help"], { cwd, env: env() })).stdout).toContain("who is there");

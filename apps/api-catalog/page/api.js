@@ -17,7 +17,7 @@ export async function call(method, path, body) {
     headers,
     ...(body !== undefined && { body: body instanceof Blob ? body : JSON.stringify(body) }),
   });
-  if (answer.status === 401) throw new Unauthorized("The token was not accepted.");
+  if (answer.status === 401) throw new Unauthorized(token === "" ? "" : "The token was not accepted.");
   const content = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Error(`${content.error?.message ?? answer.statusText} ${content.error?.hint ?? ""}`.trim());
   return content;

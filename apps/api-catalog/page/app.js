@@ -9,21 +9,29 @@ const QUIET_MS = 5_000;
 let catalog = "";
 let timer;
 let shown = "";
+let lost = "";
 
 const trouble = (text) => (byId("trouble").textContent = text);
 const tell = (text) => (byId("told").textContent = text);
 
-/** What went wrong is said; without a token the sign-in is shown. */
+/** What somebody asked for: what went wrong with it is said until they ask for something else. */
 async function safely(work) {
+  trouble("");
+  tell("");
   try {
     await work();
-    trouble("");
   } catch (error) {
-    if (error instanceof Unauthorized) {
-      byId("sign-in").hidden = false;
-      byId("main").hidden = true;
-    } else trouble(error.message);
+    fail(error);
   }
+}
+
+/** Without a token the sign-in is shown. */
+function fail(error) {
+  if (error instanceof Unauthorized) {
+    byId("sign-in").hidden = false;
+    byId("main").hidden = true;
+  }
+  trouble(error.message);
 }
 
 const at = (...parts) => `/${[catalog, ...parts].map(encodeURIComponent).join("/")}`;
@@ -47,6 +55,19 @@ async function act(work, said) {
   });
 }
 
+/** By itself: it takes back what it said, and nothing else. */
+async function lookAgain() {
+  try {
+    await look();
+    if (byId("trouble").textContent === lost) trouble("");
+    lost = "";
+  } catch (error) {
+    if (byId("trouble").textContent !== "" && !(error instanceof Unauthorized)) return;
+    fail(error);
+    lost = error.message;
+  }
+}
+
 async function look() {
   clearTimeout(timer);
   let wait = QUIET_MS;
@@ -54,13 +75,13 @@ async function look() {
     const status = await call("GET", at());
     byId("title").textContent = status.name;
     byId("banner").textContent = status.specs.length === 0 ? "" : status.banner;
-    // Only what changed is drawn anew: focus and open details stay.
+    // Focus and open details stay.
     const now = JSON.stringify(status.specs);
     if (now !== shown) draw(status.specs);
     shown = now;
     if (status.counts.running + status.counts.queued > 0) wait = BUSY_MS;
   } finally {
-    timer = setTimeout(() => void safely(look), wait);
+    timer = setTimeout(() => void lookAgain(), wait);
   }
 }
 
@@ -69,7 +90,8 @@ function draw(specs) {
   const before = new Map([...list.children].map((line) => [line.dataset.spec, line]));
   const focused = document.activeElement?.closest("[data-spec]")?.dataset.spec;
   const place = focused && [...before.get(focused).querySelectorAll("button")].indexOf(document.activeElement);
-  list.replaceChildren(...specs.map((spec) => specLine(spec, acts)));
+  const isOpen = (name) => before.get(name)?.querySelector("details")?.open ?? false;
+  list.replaceChildren(...specs.map((spec) => specLine(spec, acts, isOpen(spec.name))));
   if (focused) list.querySelectorAll(`[data-spec="${CSS.escape(focused)}"] button`)[place]?.focus();
   byId("nothing").hidden = specs.length > 0;
 }
@@ -92,7 +114,7 @@ async function start() {
     }
     byId("sign-in").hidden = true;
     byId("catalog").replaceChildren(...catalogs.map(({ id, name }) => element("option", { value: id }, name)));
-    const wanted = decodeURIComponent(location.hash.slice(1));
+    const wanted = location.hash.slice(1);
     const first = catalogs.find(({ id }) => id === wanted) ?? catalogs[0];
     byId("catalog").value = first.id;
     await open(first.id);
@@ -100,8 +122,29 @@ async function start() {
 }
 
 async function upload(name, blob) {
-  const { operations, changed } = await call("PUT", at("specs", name), blob);
-  tell(changed ? `${name}: ${operations} operations.` : `${name} has not changed.`);
+  tell(`Sending ${name} …`);
+  try {
+    const { operations, changed } = await call("PUT", at("specs", name), blob);
+    return changed ? `${name}: ${operations} operations.` : `${name} has not changed.`;
+  } finally {
+    tell("");
+  }
+}
+
+/** Each of them, whatever becomes of the others. */
+async function uploadAll(files) {
+  const [told, wrong] = [[], []];
+  for (const { name, blob } of files) {
+    try {
+      told.push(await upload(name, blob));
+    } catch (error) {
+      if (error instanceof Unauthorized) throw error;
+      wrong.push(`${name}: ${error.message}`);
+    }
+  }
+  await look();
+  tell(told.join(" "));
+  if (wrong.length > 0) throw new Error(wrong.join(" "));
 }
 
 byId("sign-in").addEventListener("submit", (event) => {
@@ -121,29 +164,23 @@ byId("new-catalog").addEventListener("submit", (event) => {
   });
 });
 byId("files").addEventListener("change", () => {
-  void safely(async () => {
-    for (const file of byId("files").files) await upload(file.name.replace(/\.(json|ya?ml)$/i, ""), file);
-    byId("files").value = "";
-    await look();
-  });
+  const files = [...byId("files").files].map((file) => ({
+    name: file.name.replace(/\.(json|ya?ml)$/i, ""),
+    blob: file,
+  }));
+  // The same file again, mended, is a change too.
+  void safely(() => uploadAll(files)).finally(() => (byId("files").value = ""));
 });
 byId("sample").addEventListener("click", () => {
-  void safely(async () => {
-    await upload("bookshop", await (await fetch("sample.yaml")).blob());
-    await look();
-  });
+  void safely(async () => await uploadAll([{ name: "bookshop", blob: await (await fetch("sample.yaml")).blob() }]));
 });
 byId("search").addEventListener("submit", (event) => {
   event.preventDefault();
   void safely(async () => {
     const query = new URLSearchParams({ q: byId("question").value, by: byId("by").value });
-    const { hits, trouble: why, isComplete } = await call("GET", `${at("search")}?${query}`);
+    const { hits, notes } = await call("GET", `${at("search")}?${query}`);
     const found = byId("found");
-    const notes = [
-      isComplete ? null : "Indexing is still going on: there may be more by meaning.",
-      why === null ? null : `By words only: ${why}`,
-      hits.length === 0 ? "Nothing was found." : null,
-    ].filter(Boolean);
+    if (hits.length === 0) notes.push("Nothing was found.");
     found.replaceChildren(
       ...notes.map((note) => element("p", { class: "hint" }, note)),
       element("ol", {}, ...hits.map(hitLine)),

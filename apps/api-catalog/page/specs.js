@@ -1,8 +1,9 @@
 // One line for each spec: its badge, how far it is, why it is tried again, and what can be done with it.
 import { element } from "./dom.js";
 
-export function specLine(spec, acts) {
+export function specLine(spec, acts, isOpen) {
   const { name, title, version, format, state, badge, embedded, operations, lastError, problems, isParked } = spec;
+  const many = `${operations} ${operations === 1 ? "operation" : "operations"}`;
   const isUnderWay = state === "indexing" || state === "retrying" || state === "queued";
   return element(
     "li",
@@ -31,7 +32,7 @@ export function specLine(spec, acts) {
         element("button", { type: "button", onclick: () => acts.remove(name) }, "Delete"),
       ),
     ),
-    element("p", { class: "soft" }, `${title || "no title"} ${version}, ${format}, ${operations} operations`),
+    element("p", { class: "soft" }, `${[title || "no title", version].join(" ").trim()}, ${format}, ${many}`),
     lastError === null
       ? null
       : element("p", { class: "why" }, `${lastError}${isParked ? " It rests before the next try." : ""}`),
@@ -39,7 +40,7 @@ export function specLine(spec, acts) {
       ? null
       : element(
           "details",
-          {},
+          { open: isOpen },
           element("summary", {}, "The document does not follow its schema"),
           element("ul", {}, ...problems.map((problem) => element("li", {}, problem))),
         ),

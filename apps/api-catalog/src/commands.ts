@@ -4,7 +4,7 @@ import { basename } from "node:path";
 import type { AppCommand, AppCommandContext } from "holdfast";
 
 interface Answer {
-  error?: { message: string; hint: string };
+  error?: { code: string; message: string; hint: string };
   [field: string]: unknown;
 }
 
@@ -31,41 +31,55 @@ export function makeCommands(): AppCommand[] {
   ];
 }
 
-async function call({ server, signal, note }: AppCommandContext, method: string, path: string, body?: string | object) {
+/** undefined: it was refused, and that was said. A catalog that is there already is what was wanted. */
+async function call(
+  { server, signal, note }: AppCommandContext,
+  method: string,
+  path: string,
+  body?: Uint8Array<ArrayBuffer> | object,
+): Promise<Answer | undefined> {
+  const isBytes = body instanceof Uint8Array;
   const response = await fetch(`${server.url}/api-catalogs${path}`, {
     method,
     signal,
     headers: {
-      "content-type": typeof body === "string" ? "application/octet-stream" : "application/json",
+      "content-type": isBytes ? "application/octet-stream" : "application/json",
       ...(server.token !== undefined && { authorization: `Bearer ${server.token}` }),
     },
-    ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    ...(body !== undefined && { body: isBytes ? body : JSON.stringify(body) }),
   });
   const answer = (await response.json()) as Answer;
-  if (!response.ok && response.status !== 409) note(`${answer.error?.message} ${answer.error?.hint}`);
-  return { isOk: response.ok, answer };
+  if (response.ok || answer.error?.code === "CATALOG_EXISTS") return answer;
+  note(`${answer.error?.message} ${answer.error?.hint}`);
+  return undefined;
 }
+
+const at = (...parts: string[]): string => `/${parts.map(encodeURIComponent).join("/")}`;
 
 async function upload(context: AppCommandContext): Promise<number> {
   const [catalog = "", ...files] = context.args;
-  const made = await call(context, "POST", "", { id: catalog });
-  if (!made.isOk && made.answer.error && !/already/.test(made.answer.error.message)) return 1;
+  const given = context.options["name"];
+  if (typeof given === "string" && files.length > 1) {
+    context.note("--name is for one file. Leave it out, or upload them one by one.");
+    return 2;
+  }
+  if (!(await call(context, "POST", "", { id: catalog }))) return 1;
   let code = 0;
   for (const file of files) {
-    const given = context.options["name"];
-    const name =
-      typeof given === "string" && files.length === 1 ? given : basename(file).replace(/\.(json|ya?ml)$/i, "");
-    const text = await readFile(file, "utf8");
-    const { isOk, answer } = await call(context, "PUT", `/${catalog}/specs/${encodeURIComponent(name)}`, text);
-    if (!isOk) code = 1;
-    else context.print(JSON.stringify(answer));
+    const name = typeof given === "string" ? given : basename(file).replace(/\.(json|ya?ml)$/i, "");
+    const bytes = await readFile(file).catch((error: Error) =>
+      context.note(`${file} cannot be read: ${error.message}`),
+    );
+    const answer = bytes && (await call(context, "PUT", at(catalog, "specs", name), bytes));
+    if (answer) context.print(JSON.stringify(answer));
+    else code = 1;
   }
   return code;
 }
 
 async function status(context: AppCommandContext): Promise<number> {
-  const { isOk, answer } = await call(context, "GET", `/${context.args[0]}/embedding-status`);
-  if (!isOk) return 1;
+  const answer = await call(context, "GET", at(context.args[0] ?? "", "embedding-status"));
+  if (!answer) return 1;
   context.print(String(answer["banner"]));
   for (const { name, badge, lastError } of answer["specs"] as {
     name: string;
@@ -78,19 +92,18 @@ async function status(context: AppCommandContext): Promise<number> {
 }
 
 async function find(context: AppCommandContext): Promise<number> {
-  const [catalog, ...words] = context.args;
+  const [catalog = "", ...words] = context.args;
   const query = new URLSearchParams({ q: words.join(" ") });
   for (const name of ["by", "limit"]) {
     const value = context.options[name];
     if (typeof value === "string") query.set(name, value);
   }
-  const { isOk, answer } = await call(context, "GET", `/${catalog}/search?${query.toString()}`);
-  if (!isOk) return 1;
+  const answer = await call(context, "GET", `${at(catalog, "search")}?${query.toString()}`);
+  if (!answer) return 1;
   type Line = { spec: string; method: string; path: string; summary: string };
   for (const { spec, method, path, summary } of answer["hits"] as Line[]) {
     context.print(`${spec}  ${method} ${path}  ${summary}`);
   }
-  if (answer["isComplete"] !== true) context.note("Indexing is still going on: there may be more by meaning.");
-  if (typeof answer["trouble"] === "string") context.note(`By words only: ${answer["trouble"]}`);
+  for (const note of answer["notes"] as string[]) context.note(note);
   return 0;
 }

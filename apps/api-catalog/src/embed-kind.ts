@@ -26,9 +26,7 @@ export function makeEmbedKind(options: ResolvedOptions, tools: EmbedTools): Embe
       try {
         await embedSpec(job, tools);
       } catch (error) {
-        throw (await isGivenUp(job, error, options.attempts, tools))
-          ? new Fatal(messageOf(error), { cause: error })
-          : error;
+        throw await endOf(job, error, options.attempts, tools);
       } finally {
         running -= 1;
       }
@@ -36,21 +34,27 @@ export function makeEmbedKind(options: ResolvedOptions, tools: EmbedTools): Embe
   });
 }
 
-async function isGivenUp(
+/** What a failed try means: another one, none because there were enough, or none because the spec is gone. */
+async function endOf(
   job: JobContext<EmbedPayload>,
   error: unknown,
   most: number,
   { hf }: EmbedTools,
-): Promise<boolean> {
-  if (error instanceof Gone || error instanceof Fatal || job.signal.aborted) return false;
-  // No answer: it is tried again, and decided then.
+): Promise<unknown> {
+  if (error instanceof Gone || error instanceof Fatal || job.signal.aborted) return error;
+  // An upload gives the job all its tries again: a fruitful one that is ahead of it was before that.
   const found = await hf.sql
     .query<{ attempt: number }>(
-      `select fruitful_attempt as attempt from :schema.catalog_specs where id = $1 and fruitful_job_id = $2`,
-      [job.payload.spec, job.id],
+      `select case when fruitful_job_id = $2 and fruitful_attempt <= $3 then fruitful_attempt else 0 end as attempt
+       from :schema.catalog_specs where id = $1`,
+      [job.payload.spec, job.id, job.attempt],
     )
     .catch(() => undefined);
-  return found !== undefined && job.attempt - (found.rows[0]?.attempt ?? 0) >= most;
+  // No answer: it is tried again, and decided then.
+  if (!found) return error;
+  const [fruitful] = found.rows;
+  if (!fruitful) return new Gone("The spec was deleted while it was being embedded.");
+  return job.attempt - fruitful.attempt >= most ? new Fatal(messageOf(error), { cause: error }) : error;
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,7 @@
 // The operations whose vectors are nearest to a question, best first. Few are compared one by one in the process; many are
 // found by pgvector where the database has it. Whatever happens to pgvector, the comparison of all is there, and right.
 import type { Holdfast, SqlTransaction } from "holdfast";
+import { EmbedderWrong } from "./embedders/embedder.ts";
 import type { Model } from "./model.ts";
 import { findPgvector, vectorModelOf } from "./pgvector/detect.ts";
 import { readNearest } from "./pgvector/nearest.ts";
@@ -46,13 +47,20 @@ export async function byMeaning(hf: Holdfast, model: Model | undefined, input: M
   try {
     asked = await model.embedQuery(input.text, AbortSignal.timeout(QUERY_MS));
   } catch (error) {
-    return { places: [], trouble: error instanceof Error ? error.message : String(error), nearest: null };
+    return { places: [], trouble: troubleOf(error), nearest: null };
   }
   const scope = await readScope(hf.sql, input.catalog, asked.label, asked.vectors[0]!);
   const isLarge = scope.operations > EXACT_UP_TO;
   const near = isLarge && input.mayUsePgvector ? await byPgvector(hf, scope) : undefined;
   const places = near ?? (await compare(hf.sql, scope, ""));
   return { places: best(places), trouble: null, nearest: near ? "pgvector" : "exact" };
+}
+
+function troubleOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === "TimeoutError") return `The embedder did not answer within ${QUERY_MS / 1_000} s.`;
+  // Words that are too common, or no words at all.
+  return error instanceof EmbedderWrong ? `The question has no vector: ${error.message}` : error.message;
 }
 
 async function readScope(sql: SqlTransaction, catalog: string, label: string, wanted: Float32Array): Promise<Scope> {

@@ -44,7 +44,8 @@ const DEFAULTS: Omit<ResolvedOptions, "embedder"> = {
 };
 
 export function readOptions(given: CatalogOptions, env: Environment): ResolvedOptions {
-  const options: ResolvedOptions = { ...DEFAULTS, ...given, embedder: given.embedder ?? embedderFrom(env) };
+  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as CatalogOptions;
+  const options: ResolvedOptions = { ...DEFAULTS, ...set, embedder: set.embedder ?? embedderFrom(env) };
   const known = [...Object.keys(DEFAULTS), "embedder"];
   const unknown = Object.keys(given).find((name) => !known.includes(name));
   if (unknown !== undefined) {

@@ -59,7 +59,8 @@ const LACKING = `
     s.parked_job_id as "parkedJobId", coalesce(s.parked_until_at > :schema.clock(), false) as "isParked"
   from :schema.catalog_specs s
   where s.id > $2 and (
-    exists (
+    (s.operation_count > 0 and s.model is distinct from $1)
+    or exists (
       select 1 from :schema.catalog_operations o where o.spec_id = s.id and not exists (
         select 1 from :schema.catalog_vectors v
         where v.spec_id = o.spec_id and v.model = $1 and v.operation = o.operation and v.hash = o.hash and v.epoch >= s.epoch))

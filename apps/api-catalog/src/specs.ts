@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import type { Holdfast, SqlTransaction } from "holdfast";
 import type { EmbedKind } from "./embed-kind.ts";
+import { KIND } from "./names.ts";
 import { hashOf, operationKey, type ParsedDocument } from "./parse/parse-document.ts";
 import { Refused } from "./refused.ts";
 
@@ -25,6 +26,11 @@ export interface SpecRow {
   isParked: boolean;
 }
 
+export interface Catalog {
+  id: string;
+  name: string;
+}
+
 export interface Stored {
   id: string;
   isNew: boolean;
@@ -34,7 +40,8 @@ export interface Stored {
 
 export interface Specs {
   makeCatalog(id: string, name: string): Promise<boolean>;
-  catalogs(): Promise<{ id: string; name: string }[]>;
+  catalogs(): Promise<Catalog[]>;
+  findCatalog(id: string): Promise<Catalog | undefined>;
   renameCatalog(id: string, name: string): Promise<boolean>;
   removeCatalog(id: string): Promise<boolean>;
   list(catalog: string): Promise<SpecRow[]>;
@@ -83,18 +90,40 @@ export function makeSpecs(hf: Holdfast, kind: EmbedKind | undefined): Specs {
     if ((await hf.jobs.get(job))?.state === "dead") await hf.jobs.discard(job).catch(() => undefined);
   };
 
+  /** Nobody retries what is embedded for a spec that is gone. */
+  const settleAll = async (payload: { catalog: string } | { spec: string }): Promise<void> => {
+    const { jobs } = await hf.jobs.list({ kind: KIND, state: "dead", payload, limit: 500 });
+    for (const { id } of jobs) await hf.jobs.discard(id).catch(() => undefined);
+  };
+
+  const refuseWhenFull = async (catalog: string): Promise<void> => {
+    const { rows } = await sql.query<{ n: number }>(
+      "select count(*)::int as n from :schema.catalog_specs where catalog_id = $1",
+      [catalog],
+    );
+    if (rows[0]!.n < MOST_SPECS) return;
+    const reason = `The catalog ${catalog} has ${MOST_SPECS} specs.`;
+    throw new Refused(409, "FULL", reason, "Put it into another catalog, or delete one of them.");
+  };
+
   return {
     find,
     makeCatalog: (id, name) =>
       changed("insert into :schema.catalog_catalogs (id, name) values ($1, $2) on conflict do nothing", [id, name]),
     catalogs: async () =>
       (
-        await sql.query<{ id: string; name: string }>(
+        await sql.query<Catalog>(
           `select id, name from :schema.catalog_catalogs order by name, id limit ${MOST_CATALOGS}`,
         )
       ).rows,
+    findCatalog: async (id) =>
+      (await sql.query<Catalog>("select id, name from :schema.catalog_catalogs where id = $1", [id])).rows[0],
     renameCatalog: (id, name) => changed("update :schema.catalog_catalogs set name = $2 where id = $1", [id, name]),
-    removeCatalog: (id) => changed("delete from :schema.catalog_catalogs where id = $1", [id]),
+    async removeCatalog(id) {
+      const isGone = await changed("delete from :schema.catalog_catalogs where id = $1", [id]);
+      await settleAll({ catalog: id });
+      return isGone;
+    },
     list: async (catalog) =>
       (
         await sql.query<SpecRow>(
@@ -102,27 +131,34 @@ export function makeSpecs(hf: Holdfast, kind: EmbedKind | undefined): Specs {
           [catalog],
         )
       ).rows,
-    rename: async (catalog, name, to) => {
-      if (await find(catalog, to)) {
-        throw new Refused(409, "SPEC_EXISTS", `There is a spec ${to} already.`, "Choose another name.");
-      }
-      return await changed(
+    rename: async (catalog, name, to) =>
+      await changed(
         "update :schema.catalog_specs set name = $3, updated_at = :schema.clock() where catalog_id = $1 and name = $2",
         [catalog, name, to],
+      ).catch((error: unknown) => {
+        if (codeOf(error) !== UNIQUE_VIOLATION) throw error;
+        throw new Refused(409, "SPEC_EXISTS", `There is a spec ${to} already.`, "Choose another name.");
+      }),
+    async remove(catalog, name) {
+      const { rows } = await sql.query<{ id: string }>(
+        "delete from :schema.catalog_specs where catalog_id = $1 and name = $2 returning id",
+        [catalog, name],
       );
+      for (const { id } of rows) await settleAll({ spec: id });
+      return rows.length > 0;
     },
-    remove: (catalog, name) =>
-      changed("delete from :schema.catalog_specs where catalog_id = $1 and name = $2", [catalog, name]),
     async put(catalog, name, text, document) {
       const before = await find(catalog, name);
       const hash = hashOf(text);
       if (before?.contentHash === hash) return { id: before.id, isNew: false, isChanged: false, job: before.jobId };
-      const stored = await sql.transaction(async (tx) => {
-        const id = before?.id ?? randomUUID();
-        const revision = String(BigInt(before?.revision ?? "0") + 1n);
-        const job = await ask(tx, { id, catalog, revision, epoch: before?.epoch ?? "1" });
-        const { rows } = await tx.query<{ isNew: boolean }>(
-          `insert into :schema.catalog_specs as s
+      if (!before) await refuseWhenFull(catalog);
+      const stored = await sql
+        .transaction(async (tx) => {
+          const id = before?.id ?? randomUUID();
+          const revision = String(BigInt(before?.revision ?? "0") + 1n);
+          const job = await ask(tx, { id, catalog, revision, epoch: before?.epoch ?? "1" });
+          const { rows } = await tx.query<{ isNew: boolean }>(
+            `insert into :schema.catalog_specs as s
              (id, catalog_id, name, title, version, format, content_hash, problems, operation_count, job_id)
            values ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, 0, $9)
            on conflict (catalog_id, name) do update
@@ -132,24 +168,26 @@ export function makeSpecs(hf: Holdfast, kind: EmbedKind | undefined): Specs {
              updated_at = :schema.clock()
            where s.id = $1
            returning (s.revision = 1) as "isNew"`,
-          [
-            id,
-            catalog,
-            name,
-            document.title,
-            document.version,
-            document.format,
-            hash,
-            JSON.stringify(document.problems),
-            job?.id ?? null,
-          ],
-        );
-        if (!rows[0]) {
-          throw new Refused(409, "SPEC_BUSY", `The spec ${name} was made by somebody else just now.`, "Send it again.");
-        }
-        await writeOperations(tx, id, document);
-        return { id, ...rows[0], isChanged: true, job: job?.id ?? null };
-      });
+            [
+              id,
+              catalog,
+              name,
+              document.title,
+              document.version,
+              document.format,
+              hash,
+              JSON.stringify(document.problems),
+              job?.id ?? null,
+            ],
+          );
+          if (!rows[0]) throw busy(name);
+          await writeOperations(tx, id, document);
+          return { id, ...rows[0], isChanged: true, job: job?.id ?? null };
+        })
+        .catch((error: unknown) => {
+          // The catalog was deleted, or the spec renamed, since it was looked at.
+          throw codeOf(error) === NO_PARENT || codeOf(error) === UNIQUE_VIOLATION ? busy(name) : error;
+        });
       if (stored.job !== before?.jobId) await settle(before?.jobId ?? null);
       return stored;
     },
@@ -183,6 +221,13 @@ export function makeSpecs(hf: Holdfast, kind: EmbedKind | undefined): Specs {
   };
 }
 
+const NO_PARENT = "23503";
+const UNIQUE_VIOLATION = "23505";
+const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code;
+
+const busy = (name: string): Refused =>
+  new Refused(409, "SPEC_BUSY", `The spec ${name} was changed by somebody else just now.`, "Send it again.");
+
 /** What left the document goes; what stayed the same is not touched. */
 async function writeOperations(tx: SqlTransaction, spec: string, document: ParsedDocument): Promise<void> {
   const byKey = new Map(document.operations.map((operation) => [operationKey(operation), operation]));
@@ -211,7 +256,8 @@ async function writeOperations(tx: SqlTransaction, spec: string, document: Parse
        on conflict (spec_id, operation) do update
        set operation_id = excluded.operation_id, summary = excluded.summary, description = excluded.description,
          tags = excluded.tags, content = excluded.content, hash = excluded.hash, words = excluded.words
-       where o.hash <> excluded.hash or o.description <> excluded.description`,
+       where (o.hash, o.operation_id, o.summary, o.description, o.tags)
+         is distinct from (excluded.hash, excluded.operation_id, excluded.summary, excluded.description, excluded.tags)`,
       [spec, JSON.stringify(list.slice(place, place + ROWS))],
     );
   }

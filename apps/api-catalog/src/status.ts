@@ -39,9 +39,9 @@ export async function readStatus(
   const embedded = await countEmbedded(hf, catalog, label);
   const jobs = await readJobs(
     hf,
-    list.filter(({ id, operationCount }) => (embedded.get(id) ?? 0) < operationCount),
+    list.filter((spec) => !isIndexed(spec, embedded.get(spec.id) ?? 0, label)),
   );
-  const statuses = list.map((spec) => toStatus(spec, embedded.get(spec.id) ?? 0, jobs.get(spec.jobId ?? "")));
+  const statuses = list.map((spec) => toStatus(spec, embedded.get(spec.id) ?? 0, jobs.get(spec.jobId ?? ""), label));
   return { specs: statuses, ...sum(statuses) };
 }
 
@@ -68,8 +68,12 @@ async function readJobs(hf: Holdfast, specs: readonly SpecRow[]): Promise<Map<st
   return found;
 }
 
-function toStatus(spec: SpecRow, embedded: number, job: Job | undefined): SpecStatus {
-  const state = stateOf(spec, embedded, job);
+/** All of it, and it is what searches use: vectors of another model are there before they take the place of the old ones. */
+const isIndexed = ({ operationCount, model }: SpecRow, embedded: number, label: string | undefined): boolean =>
+  embedded >= operationCount && (label === undefined || model === label || operationCount === 0);
+
+function toStatus(spec: SpecRow, embedded: number, job: Job | undefined, label: string | undefined): SpecStatus {
+  const state = stateOf(spec, isIndexed(spec, embedded, label), job);
   const tries = job?.attempt ?? 0;
   const {
     name,
@@ -103,9 +107,9 @@ function toStatus(spec: SpecRow, embedded: number, job: Job | undefined): SpecSt
   };
 }
 
-function stateOf({ operationCount }: SpecRow, embedded: number, job: Job | undefined): BadgeState {
+function stateOf({ operationCount }: SpecRow, isWhole: boolean, job: Job | undefined): BadgeState {
   if (operationCount === 0) return "empty";
-  if (embedded >= operationCount) return "indexed";
+  if (isWhole) return "indexed";
   if (job?.state === "running") return "indexing";
   if (job?.state === "pending") return job.attempt > 0 ? "retrying" : "queued";
   if (job?.state === "dead") return "failed";

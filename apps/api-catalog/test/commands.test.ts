@@ -69,5 +69,13 @@ describe("the command line", () => {
     expect([bad.code, bad.notes[0]]).toEqual([1, expect.stringContaining('says neither "openapi" nor "swagger"')]);
     expect((await run("catalog status", ["nowhere"])).code).toBe(1);
     expect((await run("catalog upload", ["No Good", file])).code).toBe(1);
+    const missing = await run("catalog upload", [CATALOG, join(folder, "nowhere.yaml"), join(folder, "one.json")]);
+    expect([missing.code, missing.notes, missing.out.length]).toEqual([
+      1,
+      [expect.stringContaining("nowhere.yaml cannot be read: ENOENT")],
+      1,
+    ]);
+    expect((await run("catalog upload", [CATALOG, file, file], { name: "both" })).code).toBe(2);
+    expect((await run("catalog status", ["../../readyz?"])).notes[0]).toContain("There is no such catalog.");
   });
 });

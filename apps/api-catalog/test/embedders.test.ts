@@ -93,3 +93,15 @@ test("which embedder: from the environment; a wrong one is named", () => {
   );
   expect(() => makeEmbedder(embedderFrom({ API_CATALOG_EMBEDDER: "ollama" }))).toThrow('model is ""');
 });
+
+test("a password in the address is refused at start, and said nowhere", () => {
+  const url = "http://me:hidden@127.0.0.1:11434";
+  let said: unknown;
+  try {
+    makeEmbedder({ provider: "ollama", url, model: "m" });
+  } catch (error) {
+    said = error;
+  }
+  expect(said).toMatchObject({ message: "The embedder's url has a name or a password in it." });
+  expect(JSON.stringify(said)).not.toContain("hidden");
+});

@@ -16,6 +16,10 @@ test("the defaults, also for whoever sets only the time of a call", () => {
   expect(readOptions({ embedTimeout: "1m" }, {}).leaseDuration).toBe("10m");
 });
 
+test("what is undefined is not set", () => {
+  expect(readOptions({ workers: undefined, leaseDuration: undefined } as object, {})).toEqual(readOptions({}, {}));
+});
+
 test.each([
   [{ batchSize: 0 }, /batchSize is 0/],
   [{ workers: -1 }, /workers is -1/],
@@ -39,6 +43,7 @@ describe("without an embedder", () => {
     const { body } = await scene.call("GET", `/${CATALOG}/search?q=thing`);
     expect(body).toMatchObject({ trouble: "No embedder is set.", isComplete: false });
     expect(body.hits).toHaveLength(3);
+    expect(body.notes).toEqual(["By words only: No embedder is set."]);
     expect(await bench.hf.sql.query("select 1 from :schema.catalog_vectors")).toMatchObject({ rows: [] });
     expect((await scene.call("POST", `/${CATALOG}/specs/things/reembed`)).status).toBe(409);
     expect((await scene.call("GET", `/${CATALOG}/embedding-health`)).body.verdict).toBe("off");
@@ -63,8 +68,11 @@ describe("without an embedder", () => {
       responses: {},
     };
     document.paths[`/${long(999)}`] = { get: { description: "\udc00" } };
+    // Three bytes each, and not to be made shorter: more than an index takes.
+    const wide = Array.from({ length: 999 }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7_919) % 20_000))).join("");
+    document.paths[`/${wide}`] = { get: { summary: "wide" } };
     const stored = await scene.call("PUT", `/${CATALOG}/specs/odd`, document);
-    expect([stored.status, stored.body.operations]).toEqual([201, 2]);
+    expect([stored.status, stored.body.operations]).toEqual([201, 3]);
     expect(
       (await scene.call("GET", `/${CATALOG}/search?q=${encodeURIComponent("x\u0000 reads ' | & ! \\ :*")}`)).status,
     ).toBe(200);
@@ -82,6 +90,8 @@ describe("without an embedder", () => {
           ["PUT", `/${CATALOG}/specs/x`, "no document"],
           ["GET", `/${CATALOG}/search?q=`, undefined],
           ["GET", `/${CATALOG}/search?q=x&by=magic`, undefined],
+          ["GET", `/${CATALOG}/search?q=x&limit=many`, undefined],
+          ["PUT", `/${CATALOG}/specs/%2e%2e%20`, {}],
           ["GET", `/${CATALOG}/embedding-jobs?status=odd`, undefined],
           ["GET", `/${CATALOG}/embedding-jobs?limit=-1`, undefined],
         ] as const
@@ -99,6 +109,8 @@ describe("without an embedder", () => {
       [422, "CATALOG_DOCUMENT_UNREADABLE"],
       [422, "CATALOG_QUERY_EMPTY"],
       [422, "CATALOG_BY_INVALID"],
+      [422, "CATALOG_LIMIT_INVALID"],
+      [422, "CATALOG_NAME_INVALID"],
       [422, "CATALOG_STATUS_INVALID"],
       [422, "CATALOG_LIMIT_INVALID"],
     ]);

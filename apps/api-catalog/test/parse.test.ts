@@ -72,10 +72,40 @@ describe("a document", () => {
     ["just words", /not an object/],
     ["a: b: c: d", /neither JSON nor YAML/],
     ["{}", /neither "openapi" nor "swagger"/],
-    [`{"openapi":"4.0.0"}`, /version "4\.0\.0"/],
+    [`{"openapi":"3.2.0"}`, /version "3\.2\.0"/],
   ])("%j is refused", async (text, reason) => {
     await expect(parseDocument(text)).rejects.toThrow(reason);
     await expect(parseDocument(text)).rejects.toMatchObject({ status: 422, code: "CATALOG_DOCUMENT_UNREADABLE" });
+  });
+
+  test("a version without quotes, which YAML makes a number of, and one without its last part are read", async () => {
+    const formats = ["swagger: 2.0", "openapi: 3.0", "openapi: 3.1", 'openapi: "3.0"'].map(
+      async (line) => (await parseDocument(`${line}\npaths: {}`)).format,
+    );
+    expect(await Promise.all(formats)).toEqual(["Swagger 2.0", "OpenAPI 3.0", "OpenAPI 3.1", "OpenAPI 3.0"]);
+  });
+
+  test("what is no text where a text belongs is no fault of the server", async () => {
+    const odd = `{"toString":1,"valueOf":1}`;
+    const parsed = await parseDocument(`{"openapi":"3.0.0","info":{"title":${odd},"version":${odd}},"paths":${odd}}`);
+    expect(parsed).toMatchObject({ title: "", version: "", operations: [] });
+    for (const text of [`{"swagger":${odd}}`, "openapi: &a [*a]"]) {
+      await expect(parseDocument(text)).rejects.toMatchObject({ code: "CATALOG_DOCUMENT_UNREADABLE" });
+    }
+  });
+
+  test("names of the language's own are names like others", async () => {
+    const parsed = await parseDocument(
+      `{"openapi":"3.0.0","__proto__":{"paths":1},"paths":{"__proto__":{"get":{}},"/constructor":{"__proto__":{"put":{}},
+       "get":{"parameters":[{"$ref":"#/constructor"},{"$ref":"#/__proto__"}]}}}}`,
+    );
+    expect(parsed.operations.map(({ content }) => content)).toEqual(["GET /constructor\nconstructor"]);
+  });
+
+  test("one anchor that is used for 300 operations is no bomb", async () => {
+    const paths = Array.from({ length: 300 }, (_, n) => `  /p${n}: { get: { responses: *all } }`);
+    const text = `openapi: 3.0.0\ninfo: { title: a, version: "1" }\nx-all: &all { "200": { description: ok } }\npaths:\n${paths.join("\n")}`;
+    expect(await parseDocument(text)).toMatchObject({ problems: [], operations: { length: 300 } });
   });
 
   test("a bomb of aliases, references in a circle and to elsewhere, and a time that is over: refused or passed over", async () => {

@@ -49,6 +49,13 @@ export function embedderFrom(env: Environment): EmbedderOptions {
 }
 
 function checkUrl(url: string): string {
+  // Not said again: it would stand in logs and on pages.
+  if (typeof url === "string" && URL.canParse(url) && (new URL(url).username || new URL(url).password)) {
+    throw new OptionInvalid(
+      "The embedder's url has a name or a password in it.",
+      'Take it out; a key of "openai" is apiKey (API_CATALOG_EMBEDDER_KEY).',
+    );
+  }
   if (typeof url === "string" && URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return url;
   throw new OptionInvalid(
     `The embedder's url is ${JSON.stringify(url)}.`,

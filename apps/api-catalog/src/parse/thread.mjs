@@ -8,7 +8,11 @@ import { parse as parseYaml } from "yaml";
 
 const METHODS = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 const MOST_PROBLEMS = 5;
-const LONGEST = { summary: 500, description: 4_000, content: 4_000, parameter: 120 };
+const LONGEST = { summary: 500, description: 4_000, content: 4_000, parameter: 120, path: 1_000 };
+/** It is part of a key, and an index takes 2,704 bytes for all of one. */
+const MOST_PATH_BYTES = 2_000;
+/** One anchor can be used for each operation. A bomb, where each stands for many others, is far beyond at its fifth level. */
+const MOST_ALIASES = 20_000;
 
 class Unreadable extends Error {}
 
@@ -23,21 +27,23 @@ function readText(text) {
     }
   }
   try {
-    return parseYaml(text, { maxAliasCount: 100, merge: true, logLevel: "error" });
+    return parseYaml(text, { maxAliasCount: MOST_ALIASES, merge: true, logLevel: "error" });
   } catch (error) {
     throw new Unreadable(`The document is neither JSON nor YAML: ${String(error.message).split("\n")[0]}`);
   }
 }
 
 function formatOf(document) {
-  const { openapi, swagger } = document;
-  if (typeof openapi === "string" && /^3\.[01]\./.test(openapi)) return `OpenAPI ${openapi.slice(0, 3)}`;
-  if (String(swagger) === "2.0") return "Swagger 2.0";
+  const [openapi, swagger] = [plain(document.openapi), plain(document.swagger)];
+  // Without quotes, YAML makes a number of it: 3.0 is 3 then.
+  const [version] = /^3\.[01](?=\.|$)|^3$/.exec(openapi ?? "") ?? [];
+  if (version) return `OpenAPI ${version === "3" ? "3.0" : version}`;
+  if (swagger === "2.0" || swagger === "2") return "Swagger 2.0";
   const said = openapi ?? swagger;
   throw new Unreadable(
     said === undefined
       ? 'The document says neither "openapi" nor "swagger".'
-      : `The document is of version ${JSON.stringify(said)}; 3.0, 3.1 and Swagger 2.0 are read.`,
+      : `The document is of version ${JSON.stringify(said.slice(0, 100))}; 3.0, 3.1 and Swagger 2.0 are read.`,
   );
 }
 
@@ -45,6 +51,9 @@ const isObject = (value) => value !== null && typeof value === "object" && !Arra
 /** Without what a database cannot keep: zeros, and halves of characters, which a cut can make. */
 const storable = (text, longest) => text.replaceAll("\0", "").trim().slice(0, longest).toWellFormed();
 const textOf = (value, longest) => (typeof value === "string" ? storable(value, longest) : "");
+
+/** A text, or a number as text; whatever else a document has there is nothing. */
+const plain = (value) => (typeof value === "number" ? String(value) : typeof value === "string" ? value : undefined);
 
 /** Itself, or what it refers to; undefined if that is not in the document. */
 function follow(document, value, hops = 0) {
@@ -111,7 +120,7 @@ function readOperations(document, mostOperations) {
     for (const method of METHODS) {
       const operation = item[method];
       if (!isObject(operation)) continue;
-      const clean = storable(path, 1_000);
+      const clean = Buffer.from(storable(path, LONGEST.path)).subarray(0, MOST_PATH_BYTES).toString();
       found.push(readOperation(document, method, clean, shared, operation));
       if (found.length > mostOperations)
         throw new Unreadable(`The document has more than ${mostOperations} operations.`);
@@ -144,7 +153,7 @@ async function read({ text, mostOperations }) {
   return {
     format,
     title: textOf(info.title, 300),
-    version: textOf(String(info.version ?? ""), 100),
+    version: textOf(plain(info.version), 100),
     operations,
     problems,
   };

@@ -4,7 +4,7 @@ import { KIND } from "../names.ts";
 import { readAvailable, whyNot } from "../pgvector/detect.ts";
 import { Refused } from "../refused.ts";
 import { type CatalogStatus, readStatus } from "../status.ts";
-import { type Asked, type DeskOf, findCatalog, findSpec, makeRoute } from "./route.ts";
+import { type Asked, type DeskOf, findCatalog, findSpec, makeRoute, readLimit } from "./route.ts";
 
 /** Also by the names that others know them by. */
 const STATES: Readonly<Record<string, JobState>> = {
@@ -51,7 +51,7 @@ export function makeEmbeddingRoutes(deskOf: DeskOf): AppRoute[] {
         const { jobs, next } = await asked.hf.jobs.list({
           kind: KIND,
           payload: spec ? { spec: spec.id } : { catalog },
-          limit: readLimit(query.get("limit")),
+          limit: readLimit(query.get("limit"), 100, MOST),
           ...(query.has("status") && { state: readState(query.get("status") ?? "") }),
           ...(cursor !== null && { cursor }),
         });
@@ -86,12 +86,6 @@ function verdictOf({ model }: Asked, { specs, indexed, running, queued, retrying
   if (retrying > 0) return "retrying";
   if (running + queued > 0) return "working";
   return indexed === specs ? "healthy" : "waiting";
-}
-
-function readLimit(given: string | null): number {
-  const limit = given === null ? 100 : Number(given);
-  if (Number.isInteger(limit) && limit >= 1) return Math.min(limit, MOST);
-  throw new Refused(422, "LIMIT_INVALID", `The limit is ${JSON.stringify(given)}.`, `Give a number from 1 to ${MOST}.`);
 }
 
 function readState(given: string): JobState {

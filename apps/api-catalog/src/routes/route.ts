@@ -2,7 +2,7 @@
 import type { AppRequest, AppRoute, Holdfast } from "holdfast";
 import type { Desk } from "../app.ts";
 import { Refused } from "../refused.ts";
-import type { SpecRow } from "../specs.ts";
+import type { Catalog, SpecRow } from "../specs.ts";
 
 export type DeskOf = (hf: Holdfast) => Desk;
 
@@ -51,18 +51,19 @@ export function checkCatalogId(id: unknown): string {
 export function checkName(what: string, name: unknown): string {
   const text = typeof name === "string" ? name.trim() : "";
   // oxlint-disable-next-line no-control-regex -- these are what is refused
-  if (text !== "" && text.length <= 200 && !/[\u0000-\u001f/]/.test(text)) return text;
+  const isForm = text !== "" && text.length <= 200 && !/[\u0000-\u001f/]/.test(text);
+  // Dots alone would be taken for a way through the address.
+  if (isForm && text !== "." && text !== "..") return text;
   throw new Refused(
     422,
     "NAME_INVALID",
     `The ${what}'s name is ${JSON.stringify(name)?.slice(0, 100)}.`,
-    "Use 1 to 200 characters, without / and line breaks.",
+    "Use 1 to 200 characters, without / and line breaks, and not dots alone.",
   );
 }
 
-export async function findCatalog({ specs, request }: Asked): Promise<{ id: string; name: string }> {
-  const { catalog: id } = request.params;
-  const found = (await specs.catalogs()).find((each) => each.id === id);
+export async function findCatalog({ specs, request }: Asked): Promise<Catalog> {
+  const found = await specs.findCatalog(request.params["catalog"] ?? "");
   if (found) return found;
   throw new Refused(404, "UNKNOWN", "There is no such catalog.", "GET /api-catalogs lists them.");
 }
@@ -77,4 +78,11 @@ export async function findSpec(asked: Asked): Promise<SpecRow> {
 export async function bodyOf({ request }: Asked): Promise<Record<string, unknown>> {
   const body = await request.json();
   return body !== null && typeof body === "object" && !Array.isArray(body) ? (body as Record<string, unknown>) : {};
+}
+
+/** More than the most is the most. */
+export function readLimit(given: string | null, usual: number, most: number): number {
+  const limit = given === null ? usual : Number(given);
+  if (Number.isInteger(limit) && limit >= 1) return Math.min(limit, most);
+  throw new Refused(422, "LIMIT_INVALID", `The limit is ${JSON.stringify(given)}.`, `Give a number from 1 to ${most}.`);
 }
