@@ -12,7 +12,7 @@ import { build, install } from "../scripts/set-up.mjs";
 import { startRedis } from "./redis-server.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const CHILD_LIMIT_MS = 240_000;
+const CHILD_LIMIT_MS = 600_000;
 const NEEDS_REDIS = ["bullmq-redis"];
 
 export const say = (text) => process.stderr.write(`${text}\n`);

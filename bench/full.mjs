@@ -1,12 +1,15 @@
 // The full comparison, `npm run bench`: Holdfast beside pg-boss, graphile-worker (tuned, and as it comes), BullMQ on PostgreSQL
 // and on Redis, and raw SQL as the limit of the machine. It takes about three quarters of an hour on two cores.
 //
+// The whole comparison also writes its table into docs/benchmarks.md.
+//
 // A missed target is not a failure; a contender that breaks, or whose counts are wrong, is (exit code 1).
 //
 //   --only=holdfast,pg-boss   --scenario=steady,latency   --rounds=N   --seconds=N
 import { compare, keepResults, readFlags } from "./compare.mjs";
-import { printReport, summarize } from "./report.mjs";
+import { writePage } from "./page.mjs";
 import { plotResults } from "./plot.mjs";
+import { printReport, summarize } from "./report.mjs";
 
 const PRODUCTS = ["holdfast", "pg-boss", "graphile-worker", "graphile-default", "bullmq-postgres", "bullmq-redis"];
 const ON_POSTGRES = PRODUCTS.filter((name) => name !== "bullmq-redis");
@@ -30,6 +33,8 @@ const PLAN = [
   entry("remote-latency", 2, 4, PRODUCTS),
   entry("loaded-latency", 2, 5, BEST),
   entry("idle", 1, 15, ON_POSTGRES),
+  entry("purge", 1, 10, ["holdfast"]),
+  entry("batches", 1, 1, ["holdfast"]),
   entry("inbox", 2, 1, ["holdfast"]),
   entry("embedded", 2, 5, ["holdfast-embedded"]),
 ];
@@ -39,6 +44,9 @@ if (compared) {
   const { environment, runs } = compared;
   const summary = summarize(runs);
   printReport(environment, summary);
-  plotResults(keepResults("full", { environment, summary, runs }), summary);
+  const file = keepResults("full", { environment, summary, runs });
+  const plots = plotResults(file, summary);
+  // A part of the comparison, or one with other lengths, is no news for the page.
+  if (process.argv.length === 2) writePage({ environment, summary, file, plots });
   process.exitCode = runs.every((run) => run.counts?.right) ? 0 : 1;
 } else process.exitCode = 130;

@@ -13,15 +13,20 @@ const PLOTS = [
 ];
 const [WIDTH, BAR, GAP, LEFT, TOP] = [720, 26, 10, 150, 44];
 
+/** Returns the plots that there are now, with their titles. */
 export function plotResults(resultsFile, { contenders, figures }) {
   const folder = resultsFile.replace(/\.json$/, "");
+  const plots = [];
   for (const { key, title, digits = 0 } of PLOTS) {
     const bars = contenders.flatMap((name) => (figures[name][key] === undefined ? [] : [[name, figures[name][key]]]));
     if (bars.length < 2) continue;
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, `${key}.svg`), bar(title, bars, digits));
+    const path = join(folder, `${key}.svg`);
+    writeFileSync(path, bar(title, bars, digits));
+    plots.push({ title, path });
   }
   process.stdout.write(`Plots in bench/results/${basename(folder)}/\n`);
+  return plots;
 }
 
 function bar(title, bars, digits) {

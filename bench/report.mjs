@@ -85,6 +85,10 @@ const ROWS = [
     digits: 1,
     noRatio: true,
   },
+  { key: "purge", title: "purge of 500,000 at 500 jobs/s, rows/s", scenario: "purge", pick: "rowsPerSecond" },
+  { key: "purgeShare", title: "  wait for the handler, p99 / in peace", scenario: "purge", pick: "share", digits: 2 },
+  { key: "batches", title: "a batch of 1,000,000, items/s", scenario: "batches", pick: "itemsPerSecond" },
+  { key: "batchesShare", title: "  of a batch of 10,000", scenario: "batches", pick: "share", digits: 2 },
   { key: "inbox", title: "100 MB through the inbox, MB/s", scenario: "inbox", pick: "megabytesPerSecond", digits: 1 },
   { key: "embeddedSteady", title: "embedded: steady, jobs/s", scenario: "embedded", pick: "jobsPerSecond" },
 ];

@@ -1,5 +1,5 @@
 // Holdfast, through its public door only; the counts at the end read its tables.
-import { defineJob, open } from "../../dist/index.js";
+import { defineBatch, defineJob, open } from "../../dist/index.js";
 import { ask } from "./ask.mjs";
 
 const CONCURRENCY = { latency: 10, loaded: 50 };
@@ -14,6 +14,7 @@ export async function setup(url, tuning) {
       onJob(job.payload);
     },
   });
+  const batchKind = defineBatch("bench.items", { concurrency: 400, run: () => undefined });
   let worker;
   let queues = 0;
   let next = 0;
@@ -52,6 +53,42 @@ export async function setup(url, tuning) {
          from generate_series(1, $1::integer) n`,
         [count],
       ),
+    /** Makes all of the filled history overdue, to be deleted row by row. */
+    endRetention: () =>
+      ask(
+        url,
+        `update holdfast.job_history set purge_at = now() - interval '1 second', purge_early = true where kind = 'bench.old'`,
+        [],
+      ),
+    /** Until so many rows are gone: by us, or by the janitor's own runs meanwhile. */
+    async purge(count) {
+      for (let left = count; left > 0;) {
+        const [result] = await hf.janitor.run("purge-finished");
+        if (result.error) throw new Error(result.error);
+        const done = result.ran ? (result.rows.done ?? 0) : 0;
+        if (done > 0) left -= done;
+        else
+          [{ left }] = await ask(
+            url,
+            `select count(*)::int as left from holdfast.job_history where kind = 'bench.old'`,
+          );
+      }
+    },
+    /** Creates a batch from a stream and works it off. */
+    async runBatch(items) {
+      async function* stream() {
+        for (let n = 1; n <= items; n++) yield { n, url: `https://articles.example/${n}` };
+      }
+      const began = performance.now();
+      const { id } = await hf.batches.create(batchKind, stream());
+      const created = performance.now();
+      const ofBatch = await hf.work([batchKind], { concurrency: 400 });
+      const { counts, completions } = await hf.batches.wait(id);
+      const ended = performance.now();
+      await ofBatch.stop();
+      if (counts.done !== items || completions !== 1) throw new Error(`${items} items: ${JSON.stringify(counts)}`);
+      return { createdPerSecond: (items / (created - began)) * 1000, perSecond: (items / (ended - created)) * 1000 };
+    },
     async stop() {
       await worker?.stop();
       await hf.close();
