@@ -10,7 +10,7 @@ import type { Caller } from "../shared/caller.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { isRole, type Role, ROLES } from "../shared/roles.ts";
 
-export const APP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
+const APP_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /** What an app's route is given of a request. */
 export interface AppRequest {

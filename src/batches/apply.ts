@@ -1,12 +1,11 @@
 // hf.batches.apply: commands of a client that works offline, applied in its order, each once, through the same state machine as
 // everything else. A command that makes no sense any more is refused and counts as applied, so that it holds up nobody.
-import { isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { patiently } from "../db/patiently.ts";
 import { HoldfastError, KindUnknown, NotFound, OptionInvalid, StateConflict } from "../errors.ts";
 import type { AnyBatchKind } from "../job/define-batch.ts";
 import { type FieldMeta, mergeFields } from "../job/merge-fields.ts";
 import { toStorableJson } from "../job/storable.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
-import { sleep } from "../shared/sleep.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { lockClient, noteApplied } from "../store/batches/clients.ts";
 import { lockFields, writeFields } from "../store/batches/set-fields.ts";
@@ -22,7 +21,7 @@ export interface ApplyTools {
 }
 
 const MOST_COMMANDS = 1_000;
-const MAX_TRIES = 10;
+const PATIENCE = { tries: 10, pauseMs: (failed: number) => 20 + 50 * failed };
 const MOST_FIELD_BYTES = 65_536;
 
 export async function applyCommands({ store, inside }: ApplyTools, input: ApplyInput): Promise<Applied> {
@@ -36,7 +35,7 @@ export async function applyCommands({ store, inside }: ApplyTools, input: ApplyI
   const results: AppliedCommand[] = [];
   let applied = 0;
   for (const command of commands) {
-    const one = await patiently(async () => {
+    const one = await patiently(`What client ${client} sends`, PATIENCE, async () => {
       let tell = (): void => undefined;
       const result = await store.transaction(async (tx) => {
         const before = await lockClient(tx, owner, client);
@@ -133,7 +132,7 @@ async function run(
 }
 
 /** Fields of the owner's own: of each the newest write stays, whoever sends it when. */
-export async function setFields(
+async function setFields(
   tx: Store,
   id: string,
   fields: Record<string, unknown>,
@@ -154,15 +153,4 @@ export async function setFields(
     );
   }
   return await writeFields(tx, id, merged, by);
-}
-
-async function patiently<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if ((!isLockTimeout(error) && !isRetryable(error)) || tries >= MAX_TRIES) throw error;
-      await sleep(20 + 50 * tries);
-    }
-  }
 }

@@ -36,7 +36,7 @@ const PAGE = 200;
 /** Tombstones that one statement removes, each with what is left of its log. */
 const FORGET = 20;
 /** How long the feed, and the log behind it, can be asked for. */
-export const KEEP_FEED_MS = 7 * 86_400_000;
+const KEEP_FEED_MS = 7 * 86_400_000;
 
 export function makeBatchChores(input: BatchChoresInput): Chore[] {
   return [makeExpire(input), makeTend(input), makeCheck(input), makePurge(input)];

@@ -1,5 +1,5 @@
 // Puts hf.batches together: make batches, look at them, act on them, from any process.
-import { isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { patiently } from "../db/patiently.ts";
 import { KindUnknown, NotFound, OptionInvalid, StateConflict, WaitTimeout } from "../errors.ts";
 import { fromTransaction } from "../db/caller-transaction.ts";
 import { type Batch, BATCH_STATES, type BatchItem, type BatchState } from "../job/batch.ts";
@@ -8,7 +8,7 @@ import type { AnyJobKind } from "../job/define-job.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import { durationMs } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
-import { makeAlarm, sleep } from "../shared/sleep.ts";
+import { makeAlarm } from "../shared/sleep.ts";
 import { isUuid, uuidv7 } from "../shared/uuid.ts";
 import type { Added } from "../store/batches/add.ts";
 import type { Advanced } from "../store/batches/advance.ts";
@@ -53,7 +53,8 @@ const MOST_SEQS = 1_000;
 const EXPORT_PAGE = 1_000;
 /** The writer of what create() adds: whoever goes on with it adds under this name. */
 export const MAIN_WRITER = "create";
-const MAX_TRIES = 15;
+/** The batch is locked for a moment by each of its changes. */
+const PATIENCE = { tries: 15, pauseMs: (failed: number) => 20 + 50 * failed };
 
 export function makeBatches(input: BatchesInput): Batches {
   const { store, onAdvanced, onCreated, onCancelled, onNews } = input;
@@ -72,7 +73,7 @@ export function makeBatches(input: BatchesInput): Batches {
     verb: string,
     hint: string,
   ): Promise<Batch> {
-    const result = await patiently(id, work);
+    const result = await patiently(`Batch ${id}`, PATIENCE, work);
     if (!result) throw new NotFound(`There is no batch ${id}.`, "Check the id; a deleted batch is gone.");
     if (result.running.length > 0) onCancelled(result.running);
     if (result.advanced) onAdvanced(id, result.advanced);
@@ -254,7 +255,9 @@ export function makeBatches(input: BatchesInput): Batches {
       if (seqs !== undefined) checkSeqs(seqs);
       let retried = 0;
       for (let isAnew = true, more = true; more; isAnew = false) {
-        const step = await patiently(id, () => retryFailedStep(store, id, by ?? null, isAnew, seqs));
+        const step = await patiently(`Batch ${id}`, PATIENCE, () =>
+          retryFailedStep(store, id, by ?? null, isAnew, seqs),
+        );
         if (!step) throw new NotFound(`There is no batch ${id}.`, "Check the id; a deleted batch is gone.");
         if (step.was === "cancelled") {
           throw new StateConflict(
@@ -272,7 +275,7 @@ export function makeBatches(input: BatchesInput): Batches {
       refuseUnknown("batches.ack()", options, ["outcome", "result", "error", "by"]);
       const batch = await found(checkId(id));
       const end = readAck(batch, checkSeq(seq), options);
-      const ended = await patiently(id, () =>
+      const ended = await patiently(`Batch ${id}`, PATIENCE, () =>
         store.transaction(async (tx) => {
           const item = await endHanded(tx, end);
           // Its content has done its work. A parcel that is gone already is no reason to refuse the outcome.
@@ -299,7 +302,7 @@ export function makeBatches(input: BatchesInput): Batches {
     changes: (options = {}) => changesSince(store, options),
     apply: (given) => applyCommands({ store, inside: (tx) => insideOf(input, tx) }, given),
     async delete(id, { by } = {}) {
-      const result = await patiently(id, () => deleteBatch(store, checkId(id), by ?? null));
+      const result = await patiently(`Batch ${id}`, PATIENCE, () => deleteBatch(store, checkId(id), by ?? null));
       // Asked for twice: it is gone either way.
       if (!result || result.changed) return;
       throw new StateConflict(
@@ -366,23 +369,6 @@ async function naming<T>(id: string, work: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof Error && !error.message.includes(id)) error.message = `Batch ${id}: ${error.message}`;
     throw error;
-  }
-}
-
-/** The batch is locked for a moment by each of its changes. */
-async function patiently<T>(id: string, work: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isLockTimeout(error) && !isRetryable(error)) throw error;
-      if (tries >= MAX_TRIES) {
-        throw new StateConflict(`Batch ${id} is locked by a transaction that does not end.`, "Try again later.", {
-          cause: error,
-        });
-      }
-      await sleep(20 + 50 * tries);
-    }
   }
 }
 

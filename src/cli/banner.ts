@@ -7,7 +7,7 @@ import { maskUrl } from "./mask.ts";
 import { printable } from "./printable.ts";
 import { embeddedFolder, type Settings } from "./settings.ts";
 
-export const PROMISES = {
+const PROMISES = {
   embedded: "Survives the death of its process, not of the machine; one process at a time. For more, set DATABASE_URL.",
   memory: "Nothing survives: the database is in memory and ends with this process.",
   server: "An accepted job is never lost, and any number of processes may share the database.",

@@ -8,7 +8,7 @@ import type { HoldfastConfig } from "./config.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
 
-export const CONFIG_NAMES = ["ts", "mts", "js", "mjs", "json"].map((extension) => `holdfast.config.${extension}`);
+const CONFIG_NAMES = ["ts", "mts", "js", "mjs", "json"].map((extension) => `holdfast.config.${extension}`);
 
 export interface LoadedConfig {
   /** As people should read it: "holdfast.config.ts". */

@@ -28,7 +28,7 @@ export interface JobFilterOptions {
   ids?: readonly string[] | undefined;
 }
 
-export const FILTER_FIELDS = [
+const FILTER_FIELDS = [
   "state",
   "status",
   "kind",

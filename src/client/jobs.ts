@@ -1,5 +1,5 @@
 // hf.jobs: look at jobs and act on them, from any process.
-import { isLockTimeout, isRetryable } from "../db/retryable.ts";
+import { patiently } from "../db/patiently.ts";
 import { NotFound, StateConflict, WaitTimeout } from "../errors.ts";
 import { checkName } from "../job/define-job.ts";
 import type { FailedAttempt, Job } from "../job/job.ts";
@@ -78,6 +78,8 @@ export interface JobsInput {
 
 const MAX_PAGE = 500;
 const MAX_TRIES = 10;
+/** An open transaction of the run may hold its row. */
+const PATIENCE = { tries: MAX_TRIES, pauseMs: (failed: number) => 100 + 100 * failed };
 
 export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: JobsInput): Jobs {
   const found = async (id: string): Promise<Job> => {
@@ -90,7 +92,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
 
   /** An item of a batch ends as such: its slot goes to the next in the same commit. */
   async function cancelItem(id: string): Promise<boolean> {
-    const [ended] = await patiently(() => cancelWaitingItems(store, [id]));
+    const [ended] = await patiently("The job", PATIENCE, () => cancelWaitingItems(store, [id]));
     if (ended?.advanced) onAdvanced(ended.batchId, ended.advanced);
     return ended !== undefined && ended.items.length > 0;
   }
@@ -110,7 +112,9 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     areDue: (kinds) => anyDue(store, kinds),
     byKey: (kind, key) => findKey(store, checkName("The kind", kind), checkKey("The key", key)),
     async cancel(id) {
-      const [cancelled] = await patiently(() => cancelIfOpen(store, [checkId(id, "The job id")], keepEnded));
+      const [cancelled] = await patiently("The job", PATIENCE, () =>
+        cancelIfOpen(store, [checkId(id, "The job id")], keepEnded),
+      );
       if (!cancelled && (await cancelItem(id))) return "cancelled";
       if (!cancelled) throw conflict(await found(id), "cancelled", "Only pending and running jobs can be.");
       if (cancelled.how === "requested") wakeUps.send({ cancelIds: [id] });
@@ -123,7 +127,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       // A row that is being written is free again in a moment.
       for (let tries = 0; !released && tries < MAX_TRIES; tries += 1) {
         if (tries > 0) await sleep(20 * tries);
-        [released] = await patiently(() => releaseIfRunning(store, [id]));
+        [released] = await patiently("The job", PATIENCE, () => releaseIfRunning(store, [id]));
         if (!released && (await found(id)).state !== "running") break;
       }
       if (!released) {
@@ -172,21 +176,4 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
       }
     },
   };
-}
-
-/** The row may be locked by an open transaction of its run: that is worth a short wait, not an error. */
-async function patiently<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isLockTimeout(error) && !isRetryable(error)) throw error;
-      if (tries >= MAX_TRIES) {
-        throw new StateConflict("The job is locked by a transaction that does not end.", "Try again later.", {
-          cause: error,
-        });
-      }
-      await sleep(100 + 100 * tries);
-    }
-  }
 }

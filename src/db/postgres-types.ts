@@ -44,7 +44,7 @@ export const types: CustomTypesConfig = { getTypeParser: (oid: number) => parser
 /** "2026-11-16 03:35:32.123456+05:30". Years of more than four digits and BC have no place in it. */
 const TIMESTAMPTZ = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,6}))?([+-])(\d\d)(?::(\d\d))?(?::(\d\d))?$/;
 
-export function parseTimestamptz(text: string): Date | number {
+function parseTimestamptz(text: string): Date | number {
   // V8 reads this form by itself, at half the cost; it would take the year 0044 for 2044, hence the first test.
   if (text[0] !== "0" && text[4] === "-" && text[10] === " ") {
     const date = new Date(text);
@@ -67,7 +67,7 @@ export function parseTimestamptz(text: string): Date | number {
   return new Date(date.getTime() + (sign === "-" ? zone : -zone));
 }
 
-export function parseBytea(text: string): Buffer {
+function parseBytea(text: string): Buffer {
   if (text.startsWith("\\x")) return Buffer.from(text.slice(2), "hex");
   // bytea_output = escape, which a database or a role may have set.
   const bytes = text.replace(/\\(\\|[0-7]{3})/g, (_, code: string) =>

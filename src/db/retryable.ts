@@ -10,8 +10,8 @@
 import { DatabaseUnavailable } from "../errors.ts";
 
 export const SERIALIZATION_FAILURE = "40001";
-export const DEADLOCK_DETECTED = "40P01";
-export const LOCK_NOT_AVAILABLE = "55P03";
+const DEADLOCK_DETECTED = "40P01";
+const LOCK_NOT_AVAILABLE = "55P03";
 export const IN_FAILED_TRANSACTION = "25P02";
 export const READ_ONLY_TRANSACTION = "25006";
 export const DISK_FULL = "53100";

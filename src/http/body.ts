@@ -3,7 +3,7 @@
 import { MAX_PAYLOAD_BYTES, refuseRoundedIntegers } from "../job/storable.ts";
 import { Refusal } from "./errors.ts";
 
-export const MAX_BODY_BYTES = MAX_PAYLOAD_BYTES;
+const MAX_BODY_BYTES = MAX_PAYLOAD_BYTES;
 const JSON_WITHIN_MS = 30_000;
 const IDLE_MS = 10_000;
 

@@ -7,7 +7,7 @@ import { isIP } from "node:net";
 import { OptionInvalid } from "../errors.ts";
 import { Refusal } from "./errors.ts";
 
-export const LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"] as const;
+const LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"] as const;
 
 /** 127.0.0.0/8, ::1 and localhost: what only this machine can reach. */
 export function isLoopback(host: string): boolean {

@@ -70,7 +70,7 @@ export function admit(
   admitRole(caller, access);
 }
 
-export function admitRole(caller: Caller, least: Role): void {
+function admitRole(caller: Caller, least: Role): void {
   if (hasRole(caller.role, least)) return;
   throw forbidden(`This needs the role ${least}, and the token has the role ${caller.role}.`);
 }

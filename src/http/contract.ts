@@ -26,8 +26,8 @@ export const jsonOrLines = <S extends z.ZodType>(json: S): JsonOrLines<S> => ({
 });
 export const media = (type: string): Media => ({ media: type });
 
-export const JSON_TYPE = "application/json";
-export const LINES_TYPE = "application/x-ndjson";
+const JSON_TYPE = "application/json";
+const LINES_TYPE = "application/x-ndjson";
 
 export type Fields = z.ZodObject;
 const NOTHING = z.strictObject({});

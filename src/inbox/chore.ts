@@ -29,7 +29,7 @@ const PAGE = 100;
 const MOST_PAGES = 10;
 const MOST_REMEMBERED = 10_000;
 
-export const INBOX_CHORE = "purge-inbox";
+const INBOX_CHORE = "purge-inbox";
 
 export function makeInboxChore({ store, limits, events, onFollowed }: InboxChoreInput): Chore {
   /** Those that were told of. */

@@ -81,7 +81,7 @@ export const BATCH_DEFAULTS = {
   tries: 3,
 } as const;
 
-export const MAX_CONCURRENCY = 10_000;
+const MAX_CONCURRENCY = 10_000;
 const MOST_OUTCOMES = 50;
 /** States of items that are no outcomes of a kind. */
 const RESERVED = ["pending", "running", "handed-over", "error", "cancelled"];

@@ -72,7 +72,7 @@ const KNOWN = ["every", "deadline", "batchSize", "budget", "everywhere", "run", 
 /** It is a label in metrics and part of addresses. */
 const NAME_FORM = /^[a-z][a-z0-9-]{0,62}$/;
 
-export const CHORE_DEFAULTS = { deadline: "30s", batchSize: 1_000, budget: "5s" } as const;
+const CHORE_DEFAULTS = { deadline: "30s", batchSize: 1_000, budget: "5s" } as const;
 
 /** A chore of your own for the janitor: `hf.janitor.add(chore)`, or `chores` of an app. */
 export function defineChore(name: string, options: ChoreOptions): Chore {

@@ -74,7 +74,7 @@ export function checkName(what: string, name: unknown): string {
   return name;
 }
 
-export const MAX_ATTEMPTS = 1_000;
+const MAX_ATTEMPTS = 1_000;
 
 export function checkAttempts(what: string, value: unknown): number {
   if (!Number.isInteger(value) || (value as number) < 1 || (value as number) > MAX_ATTEMPTS) {

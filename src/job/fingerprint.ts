@@ -5,7 +5,7 @@ import type { ErrorRecord } from "./outcome.ts";
 const MOST = 500;
 
 /** What is left of a message when everything particular is taken out of it. */
-export function essenceOf(error: ErrorRecord): string {
+function essenceOf(error: ErrorRecord): string {
   const message = error.message
     .slice(0, MOST)
     .replace(/[a-z][a-z0-9+.-]*:\/\/\S+/gi, "<url>")

@@ -16,7 +16,7 @@ export interface TallyRow {
 const CLASSES = 32;
 
 /** 0: none. n: less than 2^n ms, and not less than half of that. */
-export const durationClass = (ms: number): number => 32 - Math.clz32(Math.min(ms, 2 ** 31 - 1));
+const durationClass = (ms: number): number => 32 - Math.clz32(Math.min(ms, 2 ** 31 - 1));
 
 export interface Tally {
   count(queue: string, kind: string, outcome: string, waitMs: number, runMs: number): void;

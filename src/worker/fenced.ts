@@ -38,9 +38,9 @@ function nested(run: Run): TransactionNested {
 /** The worker decided about the run already, or gave it up: what it still writes must not count. */
 const isOver = (run: Run): boolean => run.aborted === "lease-lost" || run.outcome !== undefined;
 
-export const heldRun = (run: Run): HeldRun => ({ id: run.job.id, token: run.token, leaseMs: run.leaseMs });
+const heldRun = (run: Run): HeldRun => ({ id: run.job.id, token: run.token, leaseMs: run.leaseMs });
 
-export function leaseLost(run: Run): LeaseLost {
+function leaseLost(run: Run): LeaseLost {
   return new LeaseLost(
     `The run of job ${run.job.id} (attempt ${run.job.attempt}) lost its lease; nothing was written.`,
     "Stop working on it: another worker has the job, or will soon.",

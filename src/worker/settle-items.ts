@@ -41,7 +41,7 @@ const MAX_BYTES = 4 * 1_048_576;
 /** Batches whose items are being settled at once. */
 const LANES = 4;
 
-export const refOf = (run: Run): ItemJobPayload => run.job.payload as ItemJobPayload;
+const refOf = (run: Run): ItemJobPayload => run.job.payload as ItemJobPayload;
 
 export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   const { store, keeper, onSettled, onAdvanced, onTrouble } = input;
@@ -227,7 +227,7 @@ function keepable(run: Run, outcome: Outcome): Outcome {
 
 const wantedOf = (run: Run): ItemVerdict => toItemRun(run).outcome;
 
-export function toItemRun(run: Run): ItemRun {
+function toItemRun(run: Run): ItemRun {
   const outcome = run.outcome!;
   const base = { id: run.job.id, token: run.token, delayMs: 0 };
   const failed = (error: ItemRun["error"]) => ({ error, fingerprint: error && fingerprintOf(error) });

@@ -96,7 +96,7 @@ test("every `npm run` script on every page exists", () => {
 
 test("a command that does not exist is noticed", () => {
   expect(wrongIn("jobs list --state dead")).toBeUndefined();
-  expect(wrongIn("jobs list --status dead")).toBe("list has no --status");
+  expect(wrongIn("jobs list --stat dead")).toBe("list has no --stat");
   expect(wrongIn("job list")).toBe('no command "job"');
   expect(wrongIn("jobs lst")).toBe('jobs has no "lst"');
 });

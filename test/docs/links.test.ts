@@ -2,11 +2,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { expect, test } from "vitest";
-import { pagePaths, root } from "./pages.ts";
+import { pagePaths, slugOf } from "../../scripts/docs/pages.mjs";
+import { root } from "./pages.ts";
 
-const MORE = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md"];
-const decisions = readdirSync(join(root, "docs/decisions")).map((name) => `docs/decisions/${name}`);
-const paths = [...pagePaths(), ...MORE, ...decisions];
+const paths: string[] = pagePaths();
+const isDecision = (path: string): boolean => path.startsWith("docs/decisions/");
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 /** As GitHub makes them. */
@@ -14,10 +14,7 @@ export function anchorsOf(text: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading] of withoutCode(text).matchAll(/^#{1,6} (.+)$/gm)) {
     const plain = heading!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replaceAll("`", "");
-    const slug = plain
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-      .replaceAll(" ", "-");
+    const slug = slugOf(plain);
     let anchor = slug;
     for (let n = 1; anchors.has(anchor); n += 1) anchor = `${slug}-${n}`;
     anchors.add(anchor);
@@ -60,7 +57,7 @@ function missingFiles(path: string, text: string): string[] {
 
 test("every file that a page names exists", () => {
   // Decisions stay as they were accepted.
-  const problems = paths.filter((path) => !decisions.includes(path)).flatMap((path) => missingFiles(path, read(path)));
+  const problems = paths.filter((path) => !isDecision(path)).flatMap((path) => missingFiles(path, read(path)));
   expect(problems, `\n${problems.join("\n")}\n`).toEqual([]);
   expect(missingFiles("README.md", "see `test/nobody.test.ts`")).toHaveLength(1);
 });
@@ -75,7 +72,7 @@ test("every page can be reached from docs/README.md", () => {
     }
   };
   visit("docs/README.md");
-  expect(paths.filter((path) => !reached.has(path) && !path.startsWith("docs/decisions/"))).toEqual([]);
+  expect(paths.filter((path) => !reached.has(path) && !isDecision(path))).toEqual([]);
 });
 
 test("every alert names a section of docs/operating.md, and every alert there exists", () => {

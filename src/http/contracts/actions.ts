@@ -34,8 +34,6 @@ const filter = z
   })
   .meta({ id: "JobFilter" });
 
-export type FilterBody = z.input<typeof filter>;
-
 const newAction = z
   .strictObject({
     verb: z.enum(ACTION_VERBS, { error: `Give one of ${ACTION_VERBS.join(", ")}.` }),

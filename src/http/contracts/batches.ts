@@ -42,7 +42,7 @@ const fields = z.record(z.string(), z.unknown(), OBJECT_HINT);
 const ON_DONE = "A job that is inserted when the batch is done; its payload is { batch, payload }.";
 const FIELDS = "Kept with it, for its owner.";
 
-export const newBatch = z
+const newBatch = z
   .strictObject({
     kind: z
       .string(KIND_HINT)
@@ -64,8 +64,6 @@ export const newBatch = z
     fields: fields.nullish().meta({ description: FIELDS }),
   })
   .meta({ id: "NewBatch" });
-
-export type NewBatchBody = z.output<typeof newBatch>;
 
 /** The same, where the items are lines and everything else stands in the query. */
 const newBatchQuery = z.strictObject({

@@ -15,8 +15,6 @@ const finding = z
   })
   .meta({ id: "Finding" });
 
-export type FindingView = z.output<typeof finding>;
-
 export const doctorContracts = {
   examine: contract({
     method: "GET",

@@ -43,8 +43,6 @@ const deadGroup = z
   })
   .meta({ id: "DeadGroup" });
 
-export type DeadGroupView = z.output<typeof deadGroup>;
-
 export const errorContracts = {
   listErrorGroups: contract({
     method: "GET",

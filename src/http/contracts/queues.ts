@@ -25,8 +25,6 @@ const queue = z
   })
   .meta({ id: "Queue" });
 
-export type QueueView = z.output<typeof queue>;
-
 const time = (description: string) =>
   z
     .string()
@@ -89,8 +87,6 @@ const kindStats = z
     ...quantiles,
   })
   .meta({ id: "KindStats" });
-
-export type KindStatsView = z.output<typeof kindStats>;
 
 export const queueContracts = {
   listQueues: contract({

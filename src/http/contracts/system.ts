@@ -16,8 +16,6 @@ const problem = z
   })
   .meta({ id: "Problem" });
 
-export type ProblemView = z.output<typeof problem>;
-
 /** One value that the server runs with. */
 const setting = z.object({
   name: z.string(),
@@ -59,8 +57,6 @@ const system = z
     warnings: z.array(z.object({ code: z.string(), message: z.string() })),
   })
   .meta({ id: "System" });
-
-export type SystemView = z.output<typeof system>;
 
 export const systemContracts = {
   readOverview: contract({

@@ -30,8 +30,6 @@ const worker = z
   })
   .meta({ id: "Worker" });
 
-export type WorkerView = z.output<typeof worker>;
-
 export const workerContracts = {
   listWorkers: contract({
     method: "GET",

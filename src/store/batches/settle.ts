@@ -6,7 +6,7 @@
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { LeaseId } from "../jobs/beat.ts";
 import type { Verdict, WhyNot } from "../jobs/settle.ts";
-import { routine, sql, type Statement, type Store } from "../sql.ts";
+import { routine, sql, type Store } from "../sql.ts";
 import { ADVANCED, advance, type Advanced, LOCK_BATCH, PARKED } from "./advance.ts";
 
 export interface ItemRun {
@@ -244,5 +244,3 @@ export interface ItemJob {
 export async function itemsAmong(store: Store, ids: readonly string[]): Promise<ItemJob[]> {
   return (await store.query<ItemJob>(ITEMS_AMONG, [ids])).rows;
 }
-
-export const SETTLE_ITEM_STATEMENTS: Record<string, Statement> = { SETTLE_ITEMS };

@@ -1,16 +1,6 @@
 // Adds what failed to the figures of its error. Each process adds what it saw itself, every few seconds.
+import type { TalliedError } from "../../metrics/error-tally.ts";
 import { sql, type Store } from "../sql.ts";
-
-export interface ErrorCount {
-  kind: string;
-  fingerprint: string;
-  queue: string;
-  name: string;
-  message: string;
-  jobId: string;
-  retries: number;
-  deaths: number;
-}
 
 const ADD = sql`
 with e as materialized (
@@ -30,7 +20,7 @@ order by kind collate "C", fingerprint collate "C"
 on conflict (kind, fingerprint) do update set queue = excluded.queue, name = excluded.name, message = excluded.message,
   last_job_id = excluded.last_job_id, last_seen_at = excluded.last_seen_at`;
 
-export async function addErrorCounts(store: Store, counts: readonly ErrorCount[]): Promise<void> {
+export async function addErrorCounts(store: Store, counts: readonly TalliedError[]): Promise<void> {
   if (counts.length > 0) await store.query(ADD, [JSON.stringify(counts)]);
 }
 

@@ -6,7 +6,7 @@
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
 import type { ErrorRecord } from "../../job/outcome.ts";
-import { asMillis, routine, sql, type Statement, type Store } from "../sql.ts";
+import { asMillis, routine, sql, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
 import { MARK } from "../jobs/mark.ts";
@@ -165,5 +165,3 @@ export async function endSetApart(store: Store, limit: number, keep: number | nu
       .rows;
   });
 }
-
-export const EXPIRE_STATEMENTS: Record<string, Statement> = { EXPIRE };

@@ -1,6 +1,6 @@
 // Removes keys whose life is over, dead jobs whose queue says so, and what belongs to jobs that are gone. Each call is one
 // bounded statement; the caller repeats while it is worth it. A purge of jobs never touches the ledger of keys.
-import { routine, sql, type Statement, type Store } from "../sql.ts";
+import { routine, sql, type Store } from "../sql.ts";
 
 const EXPIRE_KEYS = routine({
   name: "expire_keys",
@@ -102,5 +102,3 @@ export async function countDeadDue(store: Store, keep: readonly KeepDead[], limi
   const nobody = "00000000-0000-0000-0000-000000000000";
   return (await store.query<{ count: number }>(COUNT_DEAD, [limit, nobody, rules])).rows[0]!.count;
 }
-
-export const PURGE_STATEMENTS: Record<string, Statement> = { EXPIRE_KEYS, PURGE_DEAD };

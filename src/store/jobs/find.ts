@@ -7,7 +7,7 @@
 // theirs.
 import type { Job } from "../../job/job.ts";
 import type { JobStatus } from "../../job/states.ts";
-import { type Routine, routine, type Statement, type Store } from "../sql.ts";
+import { type Routine, routine, type Store } from "../sql.ts";
 import { COLUMN_TYPES, HISTORY_COLUMNS, type JobRow, LIVE_COLUMNS, liveJobs, toJob } from "./rows.ts";
 
 export interface JobFilter {
@@ -258,5 +258,3 @@ export async function countJobs(store: Store, filter: JobFilter): Promise<Counte
   }
   return count >= COUNT_TO ? { count: COUNT_TO, more: true } : { count, more };
 }
-
-export const FIND_STATEMENTS: Record<string, Statement> = { ...FIND };

@@ -3,7 +3,7 @@
 // `lookAhead` is cheap however much lies dead behind the watermarks: which lanes have something due, when the next
 // thing is due, ranks nobody has seen yet, suspects. `lookBack` finds what landed behind a watermark (a late commit, a
 // release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
-import { asMicros, asMillis, fromMicros, routine, type Statement, type Store } from "../sql.ts";
+import { asMicros, asMillis, fromMicros, routine, type Store } from "../sql.ts";
 import type { LanePosition } from "./claim.ts";
 import { LIGHT_IDS } from "./mark.ts";
 
@@ -94,5 +94,3 @@ export interface LeftBehind {
 export async function lookBack(store: Store, lanes: readonly LanePosition[], limit: number): Promise<LeftBehind[]> {
   return (await store.query<LeftBehind>(LOOK_BACK, [lanesJson(lanes), limit])).rows;
 }
-
-export const LOOK_STATEMENTS: Record<string, Statement> = { LOOK_AHEAD, LOOK_BACK };

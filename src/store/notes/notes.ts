@@ -1,5 +1,5 @@
 // What a job's runs have finished, for the runs after them. Every write happens inside a fenced transaction.
-import { sql, type Statement, type Store } from "../sql.ts";
+import { sql, type Store } from "../sql.ts";
 
 export type NoteSort = "step" | "chunks" | "checkpoint" | "generation";
 
@@ -53,5 +53,3 @@ export async function saveKeys(store: Store, jobId: string, name: string, keys: 
 export async function clearKeys(store: Store, jobId: string, name: string): Promise<void> {
   await store.query(CLEAR_KEYS, [jobId, name]);
 }
-
-export const NOTE_STATEMENTS: Record<string, Statement> = { READ, WRITE };
