@@ -6,7 +6,7 @@
 // Nothing is taken if another claim or a cancel is at work in the lane, or if a job among them has a group or a coalesce
 // key, because others must see of such a job that it runs: the caller then claims the ordinary way.
 import type { ErrorRecord } from "../../job/outcome.ts";
-import { asMicros, fromMicros, routine, type Statement, type Store } from "../sql.ts";
+import { asMicros, fromMicros, routine, type Store } from "../sql.ts";
 import { ASYNC_COMMIT, type ClaimedJob, type LanePosition } from "./claim.ts";
 import { LANE_LOCK } from "./mark.ts";
 
@@ -136,5 +136,3 @@ export async function claimLight(
   const fits = Math.floor((ROOM * LIGHT_BYTES * jobs.length) / answer.jobs.length);
   return { jobs, isFull: answer.found >= limit || answer.found > jobs.length, fits };
 }
-
-export const CLAIM_LIGHT_STATEMENTS: Record<string, Statement> = { CLAIM_LIGHT };

@@ -5,7 +5,7 @@
 // the dead entries before it are not walked again. What lies behind a watermark is found by store/jobs/look.ts and
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
-import { asMicros, asMillis, fromMicros, routine, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, asMillis, fromMicros, routine, sql, type Store } from "../sql.ts";
 import { KEEP_OUT_LIGHT, LANE_LOCK, LIGHT_IDS, markTokens } from "./mark.ts";
 
 export interface ClaimedJob {
@@ -215,5 +215,3 @@ export async function claimedByToken(store: Store, token: string): Promise<Claim
   await markTokens(store, [token]);
   return (await store.query<ClaimedJob>(CLAIMED_BY_TOKEN, [token])).rows;
 }
-
-export const CLAIM_STATEMENTS: Record<string, Statement> = { CLAIM_LANE, CLAIM_LANES, CLAIM_IDS, CLAIM_SUSPECT };

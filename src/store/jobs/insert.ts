@@ -2,7 +2,7 @@
 // same two statements also run inside a caller's own transaction. (Very many plain ones are copied in outside of one.)
 //
 // `insertPlain` is the hot one: no key, no group, no coalescing. `insertSpecial` does all three in one commit.
-import { asMicros, copyText, routine, sql, type Statement, type Store } from "../sql.ts";
+import { asMicros, copyText, routine, sql, type Store } from "../sql.ts";
 import type { ClaimedJob } from "./claim.ts";
 
 export interface NewJob {
@@ -297,10 +297,3 @@ export async function findExisting(store: Store, ids: readonly string[]): Promis
   const { rows } = await store.query<{ id: string }>(FIND_EXISTING, [ids]);
   return new Set(rows.map((row) => row.id));
 }
-
-export const INSERT_STATEMENTS: Record<string, Statement> = {
-  INSERT_PLAIN,
-  INSERT_ALIKE,
-  INSERT_TAKEN,
-  INSERT_SPECIAL,
-};

@@ -6,7 +6,7 @@
 import { fingerprintOf } from "../../job/fingerprint.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { LeaseId } from "./beat.ts";
-import { routine, sql, sqlUuidv7, type Statement, type Store } from "../sql.ts";
+import { routine, sql, sqlUuidv7, type Store } from "../sql.ts";
 
 export interface DoneRun {
   id: string;
@@ -314,8 +314,6 @@ export async function whyNotSettled(
   ]);
   return new Map(rows.map((row) => [row.id, row.why]));
 }
-
-export const SETTLE_STATEMENTS: Record<string, Statement> = { SETTLE_DONE, SETTLE_CLAIM, SETTLE_RUNS };
 
 function withFingerprint(error: ErrorRecord): ErrorRecord {
   return { ...error, fingerprint: fingerprintOf(error) };
