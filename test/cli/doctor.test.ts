@@ -206,6 +206,43 @@ describe("on a server", () => {
     await holder.end();
   });
 
+  test("a recipient that does not move, and clocks that differ", async () => {
+    await hf.inbox("ws-17").put(new Uint8Array(3), { name: "photo.jpg" });
+    await hf.clock.advance("1h");
+    const { of } = await doctor();
+    expect(of("inboxes")).toMatchObject({ status: "problem", message: "Inbox ws-17 has never polled." });
+    expect(of("clock")).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(
+        /^this host and the database differ by (59m|1h).*a runAt that is computed here is off/,
+      ),
+      fix: expect.stringContaining("NTP"),
+    });
+    await hf.clock.rewind("1h");
+    expect((await doctor()).of("clock")).toBeUndefined();
+  });
+
+  test("a role that has not every right: what its owner is to run", async () => {
+    const role = `hf_looker_${process.pid}`;
+    await client.query(`create role ${role} login password 'looker'`);
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = "looker";
+    const { stdout: grants } = await run(["migrate", "--grants", role, "--duty", "view"], {
+      cwd: await makeFolder(),
+      env: { DATABASE_URL: database.url },
+    });
+    await client.query(grants);
+    const { stdout } = await run(["doctor", "--json"], { cwd: await makeFolder(), env: { DATABASE_URL: url.href } });
+    const { findings } = JSON.parse(stdout) as { findings: Found[] };
+    expect(findings.find(({ check }) => check === "rights")).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(/^This role has not every right that a worker needs \(/),
+      fix: expect.stringContaining("holdfast migrate --grants ROLE"),
+    });
+    await client.query(`drop owned by ${role}; drop role ${role}`);
+  });
+
   test("kinds whose settings do not fit each other", async () => {
     const cwd = await makeFolder();
     await writeFile(
