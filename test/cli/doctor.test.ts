@@ -104,7 +104,9 @@ describe("on a server", () => {
   test("work that nobody does, a chore that fails, dead jobs, a paused queue, a job that ends its process", async () => {
     const kind = makeKind({ queue: "mail" });
     await hf.enqueue(kind, 1, { runAt: new Date(Date.now() - 60_000) });
-    await client.query("update holdfast.chores set failures = 4, error = 'disk full' where name = 'drop-days'");
+    await client.query(
+      "update holdfast.chores set failures = 4, error = 'disk full', next_at = now() + interval '1 hour' where name = 'drop-days'",
+    );
     await hf.queues.pause("held", { by: "ada" });
     await client.query(
       `insert into holdfast.jobs (id, run_at, created_at, max_attempts, rank, kind, queue, payload, hold, crash_count)
@@ -142,7 +144,9 @@ describe("on a server", () => {
     await client.query("create index broken on holdfast.jobs (queue)");
     await client.query("update pg_index set indisvalid = false where indexrelid = 'holdfast.broken'::regclass");
     await client.query("alter table holdfast.jobs set (autovacuum_enabled = off)");
-    await client.query("update holdfast.chores set failures = 4, error = 'disk full' where name = 'drop-days'");
+    await client.query(
+      "update holdfast.chores set failures = 4, error = 'disk full', next_at = now() + interval '1 hour' where name = 'drop-days'",
+    );
     await hf.queues.pause("held", { by: "ada" });
     const shown = await run(["doctor"], { cwd, env });
     expect([shown.code, shown.stderr]).toEqual([
