@@ -3,6 +3,7 @@
 import { styleText } from "node:util";
 import type { Logger } from "../options.ts";
 import { recordError } from "../job/outcome.ts";
+import { isColored } from "./colors.ts";
 import { printable, printableLines } from "./printable.ts";
 
 export type LogFormat = "human" | "json";
@@ -70,7 +71,7 @@ export function openLog(options: { format?: LogFormat | undefined; level: LogLev
   return makeLog({
     format: options.format ?? (stderr.isTTY ? "human" : "json"),
     level: options.level,
-    color: stderr.isTTY && stderr.hasColors(),
+    color: isColored(stderr),
     write: (text) => void stderr.write(text),
   });
 }

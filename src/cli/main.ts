@@ -25,6 +25,7 @@ import { addWorker } from "./commands/worker.ts";
 import { addWorkers } from "./commands/workers.ts";
 import { EXIT, explain } from "./exit-codes.ts";
 import { noteError, print } from "./output.ts";
+import { refuseUnknownSubcommand } from "./refuse-unknown-subcommand.ts";
 import { version } from "../shared/version.ts";
 
 const COMMANDS = [
@@ -67,6 +68,11 @@ async function main(args: readonly string[]): Promise<void> {
     .exitOverride()
     .addHelpText("after", EXAMPLES);
   for (const add of COMMANDS) add(program);
+  // What is said about a group in the list is said on its own page as well.
+  for (const group of program.commands.filter((command) => command.description() === "")) {
+    const text = group.summary();
+    group.description(`${text.charAt(0).toUpperCase()}${text.slice(1)}.`);
+  }
   if (args.length === 0) return program.outputHelp();
   // What a shell asks while somebody types: flags among the words are not for us.
   if (args[0] === "__complete") {
@@ -78,6 +84,7 @@ async function main(args: readonly string[]): Promise<void> {
     const isOwn =
       first.startsWith("-") || first === "help" || program.commands.some((command) => command.name() === first);
     if (!isOwn) await addAppCommands(program);
+    refuseUnknownSubcommand(program, args);
     await program.parseAsync([...args], { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) {

@@ -23,9 +23,12 @@ export function showJob(job: JobView): string {
       "progress",
       progress && `${progress.done}${progress.total === null ? "" : ` of ${progress.total}`} ${progress.note ?? ""}`,
     ],
-    ["payload", JSON.stringify(job.payload)],
-    ["result", job.result === null ? null : JSON.stringify(job.result)],
+    ["batch", job.batchId],
+    // As text: a number with more digits than a double has is shown as it is.
+    ["payload", job.payloadText],
+    ["result", job.resultText],
     ["last error", lastError && `${lastError.name}: ${lastError.message}`],
+    ...causesOf(lastError).map(({ name, message }): [string, string] => ["caused by", `${name}: ${message}`]),
   ];
   const lines = facts
     .filter(([, value]) => value !== null && value !== undefined)
@@ -36,4 +39,11 @@ export function showJob(job: JobView): string {
   );
   const stack = lastError?.stack ? ["", printableLines(lastError.stack)] : [];
   return [...lines, ...(failed.length > 0 ? ["failed tries", ...failed] : []), ...stack].join("\n");
+}
+
+/** What caused it, what caused that, and so on. */
+function causesOf(error: JobView["lastError"]): NonNullable<JobView["lastError"]>[] {
+  const causes = [];
+  for (let cause = error?.cause; cause && causes.length < 10; cause = cause.cause) causes.push(cause);
+  return causes;
 }

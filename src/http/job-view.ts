@@ -50,6 +50,7 @@ export function toJobView({ job, attempts, notes, texts, eyes }: JobViewInput): 
     result: eyes.see(job.result ?? null, job.kind),
     payloadText: text(texts?.payload) ?? "null",
     resultText: text(texts?.result),
+    batchId: texts?.batchId ?? null,
     notes: notes.map((note) => ({
       ...note,
       // Of one that was cut nobody can say what in it is a secret: it is masked as a whole.

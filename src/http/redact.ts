@@ -1,8 +1,11 @@
 // A payload, for people: what a name says is a secret is masked at every depth, and so is what the paths name.
 
 const SECRET = /token|secret|passw(or)?d|passphrase|authorization|cookie|api[_-]?key|private[_-]?key|credential/i;
-const MASK = "***";
+export const MASK = "***";
 const DEEPEST = 100;
+
+/** By its name. */
+export const looksSecret = (name: string): boolean => SECRET.test(name);
 
 export interface Redaction {
   /** Mask what looks like a secret. */
@@ -35,7 +38,7 @@ function mask(
   const entries = Object.entries(value).map(([name, inner]) => {
     const further = [...paths, ...rules.roots].filter(([first]) => first === name).map(([, ...rest]) => rest);
     const isNamed = further.some((rest) => rest.length === 0) && inner !== null;
-    const isSecret = rules.secrets && SECRET.test(name) && inner !== null && typeof inner !== "boolean";
+    const isSecret = rules.secrets && looksSecret(name) && inner !== null && typeof inner !== "boolean";
     return [name, isNamed || isSecret ? MASK : mask(inner, rules, further, depth + 1)] as const;
   });
   // A payload may have a field called __proto__; assigning it would lose it.
@@ -45,7 +48,7 @@ function mask(
 /** Whether this redaction masks what stands at a path; a number in it may be a place in a list. */
 export function isMasked(path: Path, { secrets, paths }: Redaction): boolean {
   if (!secrets && paths.length === 0) return false;
-  if (path.length > DEEPEST || (secrets && path.some((name) => SECRET.test(name)))) return true;
+  if (path.length > DEEPEST || (secrets && path.some(looksSecret))) return true;
   return paths.some((masked) => leadsThrough(path, masked.split(".")));
 }
 

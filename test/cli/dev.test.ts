@@ -1,6 +1,7 @@
 // A whole round with `holdfast dev` on the samples: what it says, and the client commands against it.
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
 import { cleanUp, makeFolder, run, type Running, start } from "./holdfast.ts";
@@ -114,6 +115,22 @@ describe("jobs", () => {
     expect(show.stdout).toMatch(/^try +3 of 5$/m);
     expect(show.stdout).toContain("Try 2 was bound to fail");
     expect(JSON.parse(json.stdout)).toMatchObject({ state: "done", attempts: [{ attempt: 1 }, { attempt: 2 }] });
+  });
+
+  test("show keeps every digit, and says what caused the last error, and what caused that", async () => {
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    const error = { name: "Error", message: "no answer", cause: { name: "Error", message: "ECONNREFUSED" } };
+    const { rows } = await client.query<{ id: string }>(
+      `with made as (select id from holdfast.enqueue('sample.hello', '{"n": 9007199254740993}', delay => '1h'))
+       select id from made`,
+    );
+    const { id } = rows[0]!;
+    await client.query("update holdfast.jobs set last_error = $2 where id = $1", [id, JSON.stringify(error)]);
+    await client.end();
+    const { stdout } = await holdfast("jobs", "show", id);
+    expect(stdout).toMatch(/^payload +\{"n": 9007199254740993\}$/m);
+    expect(stdout).toMatch(/^last error +Error: no answer\ncaused by +Error: ECONNREFUSED$/m);
   });
 
   test("exit codes: 5 for nobody, 6 for a state that does not allow it, 2 for what is no id", async () => {

@@ -104,7 +104,9 @@ describe("on a server", () => {
   test("work that nobody does, a chore that fails, dead jobs, a paused queue, a job that ends its process", async () => {
     const kind = makeKind({ queue: "mail" });
     await hf.enqueue(kind, 1, { runAt: new Date(Date.now() - 60_000) });
-    await client.query("update holdfast.chores set failures = 4, error = 'disk full' where name = 'drop-days'");
+    await client.query(
+      "update holdfast.chores set failures = 4, error = 'disk full', next_at = now() + interval '1 hour' where name = 'drop-days'",
+    );
     await hf.queues.pause("held", { by: "ada" });
     await client.query(
       `insert into holdfast.jobs (id, run_at, created_at, max_attempts, rank, kind, queue, payload, hold, crash_count)
@@ -142,7 +144,9 @@ describe("on a server", () => {
     await client.query("create index broken on holdfast.jobs (queue)");
     await client.query("update pg_index set indisvalid = false where indexrelid = 'holdfast.broken'::regclass");
     await client.query("alter table holdfast.jobs set (autovacuum_enabled = off)");
-    await client.query("update holdfast.chores set failures = 4, error = 'disk full' where name = 'drop-days'");
+    await client.query(
+      "update holdfast.chores set failures = 4, error = 'disk full', next_at = now() + interval '1 hour' where name = 'drop-days'",
+    );
     await hf.queues.pause("held", { by: "ada" });
     const shown = await run(["doctor"], { cwd, env });
     expect([shown.code, shown.stderr]).toEqual([
@@ -204,6 +208,43 @@ describe("on a server", () => {
       forMs: expect.any(Number),
     });
     await holder.end();
+  });
+
+  test("a recipient that does not move, and clocks that differ", async () => {
+    await hf.inbox("ws-17").put(new Uint8Array(3), { name: "photo.jpg" });
+    await hf.clock.advance("1h");
+    const { of } = await doctor();
+    expect(of("inboxes")).toMatchObject({ status: "problem", message: "Inbox ws-17 has never polled." });
+    expect(of("clock")).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(
+        /^this host and the database differ by (59m|1h).*a runAt that is computed here is off/,
+      ),
+      fix: expect.stringContaining("NTP"),
+    });
+    await hf.clock.rewind("1h");
+    expect((await doctor()).of("clock")).toBeUndefined();
+  });
+
+  test("a role that has not every right: what its owner is to run", async () => {
+    const role = `hf_looker_${process.pid}`;
+    await client.query(`create role ${role} login password 'looker'`);
+    const url = new URL(database.url);
+    url.username = role;
+    url.password = "looker";
+    const { stdout: grants } = await run(["migrate", "--grants", role, "--duty", "view"], {
+      cwd: await makeFolder(),
+      env: { DATABASE_URL: database.url },
+    });
+    await client.query(grants);
+    const { stdout } = await run(["doctor", "--json"], { cwd: await makeFolder(), env: { DATABASE_URL: url.href } });
+    const { findings } = JSON.parse(stdout) as { findings: Found[] };
+    expect(findings.find(({ check }) => check === "rights")).toMatchObject({
+      status: "warning",
+      message: expect.stringMatching(/^This role has not every right that a worker needs \(/),
+      fix: expect.stringContaining("holdfast migrate --grants ROLE"),
+    });
+    await client.query(`drop owned by ${role}; drop role ${role}`);
   });
 
   test("kinds whose settings do not fit each other", async () => {

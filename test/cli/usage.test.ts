@@ -20,6 +20,24 @@ test("help: without a command; --version; a mistyped command is suggested", asyn
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean enqueue?") });
 });
 
+test.each<[string[], string]>([
+  [["jobs", "wach", "x"], "unknown command 'wach'\n(Did you mean watch?)"],
+  [["queues", "puase", "mail"], "(Did you mean pause?)"],
+  [["config", "prnt"], "(Did you mean print?)"],
+  [["inbox", "pul", "ws-17"], "(Did you mean one of pull, put?)"],
+  [["jobs", "list", "--knd", "mail.send"], "(Did you mean --kind?)"],
+  [["jobs", "list", "more"], "too many arguments"],
+])("a slip of the pen in %j is named, with what was meant; nothing on stdout", async (args, text) => {
+  const { code, stdout, stderr } = await run(args, { env: { HOLDFAST_URL: "http://127.0.0.1:9" } });
+  expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining(text)]);
+});
+
+test("the help of a group says what it is for, and lists what it can do", async () => {
+  const { code, stdout } = await run(["dead", "--help"]);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/Dead jobs by what killed them; redrive them, or put them away\.\n[^]*redrive \[options\]/);
+});
+
 test("completion: a script for each shell, and what may come next", async () => {
   for (const shell of ["bash", "zsh", "fish", "powershell"]) {
     const { code, stdout } = await run(["completion", shell]);

@@ -1,5 +1,6 @@
 // What people do on the screens, in a real Chromium against a real server: the outage that is found in two clicks and
 // redriven in three, filters, selections, queues, batches, the janitor, the form, the palette, signing in.
+import { readFile } from "node:fs/promises";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { assertAccessible, launch, openPage, type Scene, settled, startScene } from "./scene.ts";
@@ -75,6 +76,33 @@ test("the badge says its words, and what is behind them on focus, until Escape",
   }
 });
 
+test("what is behind a badge opens under the pointer and stays there; on a phone it opens on a tap", async () => {
+  await open("jobs?q=status:retrying");
+  const badge = page.getByRole("button", { name: "retrying (1 try)" }).first();
+  const bubble = page.locator(`[id="${await badge.getAttribute("aria-describedby")}"]`);
+  expect(await bubble.isVisible()).toBe(false);
+  await badge.hover();
+  await expect.poll(() => bubble.isVisible()).toBe(true);
+  await bubble.hover();
+  await page.waitForTimeout(400);
+  expect(await bubble.isVisible()).toBe(true);
+  await page.locator("h1").hover();
+  await expect.poll(() => bubble.isVisible()).toBe(false);
+
+  const context = await browser.newContext({ viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
+  const phone = await context.newPage();
+  await phone.goto(`${scene.url}/#/jobs?q=status:retrying`);
+  await settled(phone);
+  await phone.getByRole("button", { name: "retrying (1 try)" }).first().tap();
+  const tapped = phone.locator(".bubble-open");
+  await expect.poll(() => tapped.isVisible()).toBe(true);
+  expect(await tapped.textContent()).toMatch(/TypeError: .*Attempt 1 of 5\..*Next try in/);
+  const { x, width } = (await tapped.boundingBox())!;
+  expect(x).toBeGreaterThanOrEqual(0);
+  expect(x + width).toBeLessThanOrEqual(320);
+  await context.close();
+});
+
 test("the filter stands in the address, suggests, and goes back and forth", async () => {
   await open("jobs");
   await page.keyboard.press("/");
@@ -126,6 +154,30 @@ test("all that match are selected, beyond the page", async () => {
   await expect.poll(() => page.url()).toContain("before=");
 });
 
+test("one verb on all that match, beyond the page, is an action in the background, and in the audit log", async () => {
+  for (let n = 0; n < 60; n += 1) {
+    const body = JSON.stringify({ kind: "video.encode", payload: { video: n }, delay: "1h" });
+    await fetch(`${scene.url}/api/v1/jobs`, { method: "POST", headers: { "content-type": "application/json" }, body });
+  }
+  await open("jobs?q=kind:video.encode status:scheduled");
+  await expect.poll(() => page.locator("main tbody tr").count()).toBe(50);
+  await page.getByLabel("Select all on this page").click();
+  await page.getByRole("button", { name: "Select all 60 matching" }).click();
+  await page.getByRole("region", { name: "Selected jobs" }).getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Cancel them 60" }).click();
+  const left = async () => (await api<{ count: number }>("jobs/count?status=scheduled&kind=video.encode")).count;
+  await expect.poll(left, { timeout: 15_000 }).toBe(0);
+  const { actions } = await api<{ actions: { id: string; done: number; askedBy: string }[] }>("actions");
+  expect(actions[0]).toMatchObject({ verb: "cancel", done: 60, askedBy: "local" });
+  const { entries } = await api<{ entries: object[] }>("audit");
+  expect(entries).toContainEqual(
+    expect.objectContaining({ action: "startAction", caller: "local", target: actions[0]!.id }),
+  );
+  await open("system");
+  await page.getByRole("link", { name: actions[0]!.id }).click();
+  await sees(/cancel status:scheduled kind:video\.encode.*60 of 60/);
+});
+
 test("one dead job is retried; one is discarded after a question", async () => {
   await open("jobs?q=status:dead kind:articles.import");
   await page.locator("main tbody a[data-row]").first().click();
@@ -163,6 +215,7 @@ test("a running job is released after a question, on the workers' page and on it
   const claims = async () => (await api<{ claimCount: number }>(`jobs/${id}`)).claimCount;
   const before = await claims();
   await open("workers");
+  await sees(/of 30s left.*reports\.build/);
   await page.getByRole("button", { name: new RegExp(`Release .*${id.slice(0, 8)}….*${id.slice(-4)}`) }).click();
   await assertAccessible(page, "the question before a release");
   await page.getByRole("dialog").getByRole("button", { name: "Release" }).click();
@@ -237,6 +290,44 @@ test("what its kind redacts is not on the page of a job", async () => {
   const shown = await page.locator("main").textContent();
   expect(shown).toContain("***");
   expect(shown).not.toContain("ada.lovelace@example.com");
+  // What only looks like a secret is covered, for whoever looks over a shoulder.
+  expect(shown).not.toContain("tok_live_9f");
+  await page.getByRole("button", { name: "show apiToken" }).click();
+  await sees(/apiToken: "tok_live_9f"/);
+
+  // A copy of such a job would carry the mask.
+  await page.getByRole("link", { name: "Duplicate" }).click();
+  await sees(/Masked here: customer\.email\. Write what belongs there/);
+  expect(JSON.parse(await page.getByLabel("JSON").inputValue())).toMatchObject({ customer: { email: "***" } });
+});
+
+test("a number that JavaScript would round is shown with every digit, and is not rounded on its way back", async () => {
+  const { jobs } = await api<{ jobs: { id: string }[] }>("jobs?kind=reports.build&limit=1");
+  await open(`jobs/${jobs[0]!.id}`);
+  await sees(/account: 9007199254740993/);
+  await page.getByRole("link", { name: "Duplicate" }).click();
+  await expect.poll(() => page.getByLabel("JSON").inputValue()).toContain('"account": 9007199254740993');
+  await page.getByRole("button", { name: "Enqueue" }).click();
+  await sees(/9007199254740993, which JavaScript cannot keep exactly/);
+  expect((await api<{ jobs: object[] }>("jobs?kind=reports.build")).jobs).toHaveLength(1);
+});
+
+test("an item's job leads to its batch, whose items are saved as files", async () => {
+  const { jobs } = await api<{ jobs: { id: string }[] }>("jobs?status=running&kind=catalog.import");
+  await open(`jobs/${jobs[0]!.id}`);
+  await page.getByRole("link", { name: /^batch / }).click();
+  await sees(/Product \d+ has no name/);
+  const { batches } = await api<{ batches: { id: string }[] }>("batches");
+  const save = async (name: RegExp) => {
+    const [saved] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+    return { name: saved.suggestedFilename(), text: await readFile(await saved.path(), "utf8") };
+  };
+  const csv = await save(/^CSV of all items/);
+  expect(csv.name).toBe(`batch-${batches[0]!.id}.csv`);
+  expect(csv.text.trim().split(/\r?\n/)).toHaveLength(61);
+  await page.getByRole("button", { name: /^duplicate \d/ }).click();
+  const lines = (await save(/^JSON of items that are duplicate/)).text.trim().split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { state: string }).state)).toEqual(lines.map(() => "duplicate"));
 });
 
 test("a batch is paused, resumed, retried and cancelled", async () => {

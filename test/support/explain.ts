@@ -2,7 +2,7 @@
 import { Client } from "pg";
 import type { Store } from "#src/store/sql.js";
 
-interface PlanNode {
+export interface PlanNode {
   "Node Type": string;
   "Relation Name"?: string;
   "Actual Rows"?: number;
@@ -25,7 +25,7 @@ export class Session {
   readonly client: Client;
   readonly store: Store;
   readonly #watched: RegExp;
-  #plans: PlanNode[] = [];
+  #nodes: PlanNode[] = [];
 
   private constructor(url: string, store: Store, watched: RegExp) {
     this.#watched = watched;
@@ -56,18 +56,16 @@ export class Session {
   }
 
   #hear(message: string): void {
-    const json = message.slice(message.indexOf("{"));
-    if (!message.includes("plan:")) return;
-    this.#plans.push((JSON.parse(json) as { Plan: PlanNode }).Plan);
+    this.#nodes.push(...(readPlan(message) ?? []));
   }
 
   /** Runs it, tells what was read, and undoes it. */
   async explain(work: (store: Store) => Promise<unknown>): Promise<Explained> {
     await this.client.query("begin");
-    this.#plans = [];
+    this.#nodes = [];
     try {
       await work(this.store);
-      const nodes = this.#plans.flatMap(flatten).filter((node) => this.#watched.test(node["Relation Name"] ?? ""));
+      const nodes = this.#nodes.filter((node) => this.#watched.test(node["Relation Name"] ?? ""));
       const lines = nodes.map((node) => `${node["Node Type"]} on ${node["Relation Name"]}: ${rowsOf(node)}`);
       return {
         seqScans: lines.filter((line) => /^Seq Scan.*: [1-9]/.test(line)),
@@ -80,9 +78,15 @@ export class Session {
   }
 }
 
+/** What auto_explain said in a notice, every node of it; undefined: the notice is about something else. */
+export function readPlan(message: string): PlanNode[] | undefined {
+  if (!message.includes("plan:")) return undefined;
+  return flatten((JSON.parse(message.slice(message.indexOf("{"))) as { Plan: PlanNode }).Plan);
+}
+
 const flatten = (node: PlanNode): PlanNode[] => [node, ...(node.Plans ?? []).flatMap(flatten)];
 
-function rowsOf(node: PlanNode): number {
+export function rowsOf(node: PlanNode): number {
   // What an update, delete or insert did is counted where its rows were found.
   if (node["Node Type"] === "ModifyTable") return 0;
   const perLoop =

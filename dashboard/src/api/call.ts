@@ -10,6 +10,8 @@ export interface CallInput {
   params?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   body?: unknown;
+  /** JSON that is sent as it stands: it may hold numbers that JavaScript would round. */
+  bodyText?: string;
   signal?: AbortSignal;
 }
 
@@ -58,9 +60,10 @@ export async function call<Name extends RouteName>(name: Name, input: CallInput 
   const [method, pattern] = ROUTES[name].split(" ") as [string, string];
   const path = pattern.replace(/:(\w+)/g, (_, param: string) => encodeURIComponent(input.params?.[param] ?? ""));
   const init: RequestInit = { method, headers: headers(), signal: input.signal ?? null };
-  if (input.body !== undefined) {
+  const body = input.bodyText ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
+  if (body !== undefined) {
     init.headers = { ...headers(), "content-type": "application/json" };
-    init.body = JSON.stringify(input.body);
+    init.body = body;
   }
   let response: Response;
   try {

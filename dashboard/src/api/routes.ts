@@ -29,6 +29,8 @@ export const ROUTES = {
   readBatch: "GET /api/v1/batches/:id",
   listItems: "GET /api/v1/batches/:id/items",
   listErrors: "GET /api/v1/batches/:id/errors",
+  exportCsv: "GET /api/v1/batches/:id/export.csv",
+  exportLines: "GET /api/v1/batches/:id/export.ndjson",
   pauseBatch: "POST /api/v1/batches/:id/pause",
   resumeBatch: "POST /api/v1/batches/:id/resume",
   cancelBatch: "POST /api/v1/batches/:id/cancel",

@@ -1,6 +1,7 @@
 // One batch: how far, how fast, what failed and why; pause, resume, cancel, retry what failed.
 import { useState } from "preact/hooks";
 import { call, type Output } from "../api/call.ts";
+import { download } from "../api/download.ts";
 import { useData } from "../api/use-data.ts";
 import { exact, firstLine, plural, shortId } from "../format.ts";
 import { may } from "../frame/me.ts";
@@ -106,7 +107,24 @@ function Items({ batch, onChange }: { batch: Batch; onChange(): void }) {
   };
   const states = Object.keys(batch.counts).filter((name) => batch.counts[name] !== 0 || name === state);
   return (
-    <Panel title="Items">
+    <Panel
+      title="Items"
+      aside={
+        <span class="row row-tight">
+          {(["exportCsv", "exportLines"] as const).map((name) => (
+            <button
+              key={name}
+              type="button"
+              class="button button-small"
+              onClick={() => void attempt(async () => `Saved: ${(await download(name, batch.id, { state })).file}`)}
+            >
+              {name === "exportCsv" ? "CSV" : "JSON"}
+              <span class="sr-only"> of {state === undefined ? "all items" : `items that are ${state}`}</span>
+            </button>
+          ))}
+        </span>
+      }
+    >
       <div class="pad-sides">
         <Tabs
           label="Items by state"

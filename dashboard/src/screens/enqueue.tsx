@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { call, CallError, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
 import { may } from "../frame/me.ts";
+import { maskedPaths, prettyJson } from "../json-text.ts";
 import { toast } from "../frame/toasts.tsx";
 import { href, place, replaceQuery } from "../router.ts";
 import { Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
@@ -88,28 +89,38 @@ function Form({ kind }: { kind: Kind }) {
   useEffect(() => {
     if (like === null) return;
     void call("readJob", { params: { id: like } }).then(
-      ({ payloadText }) => writeJson(JSON.stringify(JSON.parse(payloadText), null, 2)),
+      ({ payloadText }) => {
+        writeJson(prettyJson(payloadText));
+        const masked = maskedPaths(payloadText);
+        if (masked.length > 0) {
+          tell({
+            text: `Masked here: ${masked.join(", ")}. Write what belongs there, or the job gets ***.`,
+            isBad: true,
+          });
+        }
+      },
       () => undefined,
     );
   }, [like]);
 
   const send = async () => {
-    let payload: unknown;
+    // As it was written: the server refuses a number that would be rounded, and it has to see it for that.
+    const payload = isJson || fields === null ? json : JSON.stringify(payloadOf(fields, values));
     try {
-      payload = isJson || fields === null ? JSON.parse(json) : payloadOf(fields, values);
+      JSON.parse(payload);
     } catch (error) {
       tell({ text: `The payload is not JSON: ${String(error)}`, isBad: true });
       return;
     }
     const given = Object.fromEntries(Object.entries(more).filter(([, value]) => value.trim() !== ""));
-    const body = {
+    const rest = JSON.stringify({
       kind: kind.kind,
-      payload,
       ...given,
       ...(given["priority"] ? { priority: Number(given["priority"]) } : {}),
-    };
+    });
     try {
-      const { id, created, conflict } = await call("enqueueJob", { body });
+      const bodyText = `{"payload":${payload},${rest.slice(1)}`;
+      const { id, created, conflict } = await call("enqueueJob", { bodyText });
       const text = created
         ? "Accepted."
         : conflict

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
-import { exact, plural, span, took } from "../format.ts";
+import { exact, now, plural, span, took } from "../format.ts";
 import { may } from "../frame/me.ts";
 import { attempt } from "../frame/toasts.tsx";
 import { place, replaceQuery } from "../router.ts";
@@ -86,7 +86,7 @@ export function JanitorScreen() {
                     everywhere ? <span class="quiet">in every process</span> : <Ago at={succeededAt} />,
                   "figure",
                 ),
-                plain("Next", ({ nextAt }) => <Ago at={nextAt} ahead />, "figure"),
+                plain("Next", ({ nextAt }) => <Next at={nextAt} />, "figure"),
                 plain(
                   "Do",
                   ({ name, canPreview }) => (
@@ -169,5 +169,16 @@ export function JanitorScreen() {
         />
       )}
     </Screen>
+  );
+}
+
+/** One whose turn has come waits for the process that takes it. */
+function Next({ at }: { at: string | null }) {
+  const isDue = at !== null && Date.parse(at) < now.value - 5_000;
+  return (
+    <>
+      {isDue && "due "}
+      <Ago at={at} ahead />
+    </>
   );
 }

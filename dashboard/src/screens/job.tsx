@@ -151,6 +151,8 @@ function Facts({ job }: { job: Job }) {
     facts.push(["Key", <a href={href(["jobs"], { q: `key:"${job.key}" kind:${job.kind}` })}>{job.key}</a>]);
   if (job.group !== null)
     facts.push(["Group", <a href={href(["jobs"], { q: `group:"${job.group}"` })}>{job.group}</a>]);
+  if (job.batchId !== null)
+    facts.push(["Item of", <a href={href(["batches", job.batchId])}>batch {shortId(job.batchId)}</a>]);
   if (job.coalesce !== null) facts.push(["Coalesce", job.coalesce]);
   if (job.leaseExpiresAt !== null) facts.push(["Lease ends", <Ago at={job.leaseExpiresAt} ahead />]);
   if (job.cancelRequestedAt !== null) facts.push(["Asked to end", <Ago at={job.cancelRequestedAt} />]);

@@ -3,7 +3,7 @@ import { call, type Output } from "../api/call.ts";
 import { useData } from "../api/use-data.ts";
 import { bytes, count, took } from "../format.ts";
 import { may } from "../frame/me.ts";
-import { place } from "../router.ts";
+import { href, place } from "../router.ts";
 import { Ago, At, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
 
@@ -132,11 +132,25 @@ function Audit() {
             plain("When", ({ at }) => <At at={at} />),
             plain("Who", ({ caller }) => caller),
             plain("What", ({ action }) => action),
-            plain("To what", ({ target }) => <span class="mono wrap">{target}</span>, "wide"),
+            plain("To what", (entry) => <Target {...entry} />, "wide"),
             plain("Answer", ({ status }) => <span class={status >= 400 ? "bad" : ""}>{status}</span>, "figure"),
           ]}
         />
       )}
     </Loaded>
   );
+}
+
+const PAGES = [
+  ["Action", "actions"],
+  ["Job", "jobs"],
+  ["Batch", "batches"],
+] as const;
+
+/** What was asked for on many jobs says there which, and what came of it. */
+function Target({ action, target }: { action: string; target: string }) {
+  const path = PAGES.find(([end]) => action.endsWith(end))?.[1];
+  const words = <span class="mono wrap">{target}</span>;
+  if (path === undefined || !/^[\da-f-]{36}$/.test(target)) return words;
+  return <a href={path === "actions" ? "#/actions" : href([path, target])}>{words}</a>;
 }

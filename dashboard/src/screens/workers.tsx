@@ -170,6 +170,7 @@ function LeaseList({ leases, onRelease }: { leases: Lease[]; onRelease: ((lease:
           <Countdown lease={lease} />
           <span class="row row-tight">
             {lease.alone && <span class="chip chip-warn">alone: a suspect</span>}
+            <span>{lease.kinds.join(", ")}</span>
             {lease.jobIds.slice(0, SHOWN).map((id) => (
               <a key={id} class="mono" href={href(["jobs", id])}>
                 {shortId(id)}

@@ -2,7 +2,8 @@
 // one is) opens on hover, focus and tap, stays while the pointer is on it, and closes with Escape.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { JobSummary } from "#src/http/contracts/jobs.js";
-import { firstLine, now, plural, shortSpan, span, time } from "../format.ts";
+import { type BadgeJob, wordsOf } from "../badge-words.ts";
+import { firstLine, now, span, time } from "../format.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 export type Status = JobSummary["status"];
@@ -18,43 +19,6 @@ const ICONS: Record<Status, IconName> = {
   dead: "dead",
   cancelled: "cancelled",
 };
-
-export type BadgeJob = Pick<
-  JobSummary,
-  | "status"
-  | "attempt"
-  | "maxAttempts"
-  | "runAt"
-  | "startedAt"
-  | "progress"
-  | "lastError"
-  | "finishedAt"
-  | "leaseExpiresAt"
->;
-
-const tries = (attempt: number): string => plural(attempt, "try").replace("trys", "tries");
-
-export function wordsOf(job: BadgeJob, at: number): string {
-  const { status, attempt, progress } = job;
-  switch (status) {
-    case "scheduled":
-      return `scheduled in ${shortSpan(Date.parse(job.runAt) - at)}`;
-    case "ready":
-      return `ready ${span(at - Date.parse(job.runAt))}`;
-    case "running": {
-      const part = progress?.total ? ` · ${Math.floor((100 * progress.done) / progress.total)} %` : "";
-      return `running ${span(at - Date.parse(job.startedAt ?? job.runAt))}${part}`;
-    }
-    case "retrying":
-      return `retrying (${tries(attempt)})`;
-    case "done":
-      return attempt > 1 ? `done after ${tries(attempt)}` : "done";
-    case "dead":
-      return `dead after ${tries(attempt)}`;
-    default:
-      return status;
-  }
-}
 
 /** Lines for the bubble. */
 function behind(job: BadgeJob, at: number): string[] {

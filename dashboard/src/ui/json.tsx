@@ -1,40 +1,7 @@
-// JSON text, folded, as it is: no number is rounded, because none is made into one.
+// JSON text, folded, as it is: no number is rounded, because none is made into one. What looks like a secret is covered until
+// somebody asks for it: a screen has more readers than its user.
 import { useMemo, useState } from "preact/hooks";
-
-type Node =
-  | { type: "leaf"; text: string; look: "text" | "figure" | "word" }
-  | { type: "list"; items: Node[] }
-  | { type: "map"; entries: [string, Node][] };
-
-const TOKEN = /\s*([{}[\],:]|"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
-
-export function parseJson(text: string): Node {
-  TOKEN.lastIndex = 0;
-  const next = (): string => {
-    const found = TOKEN.exec(text)?.[1];
-    if (found === undefined) throw new SyntaxError("not JSON");
-    return found;
-  };
-  const value = (token: string): Node => {
-    if (token === "{") {
-      const entries: [string, Node][] = [];
-      for (let name = next(); name !== "}"; name = next()) {
-        if (name === ",") continue;
-        next();
-        entries.push([JSON.parse(name) as string, value(next())]);
-      }
-      return { type: "map", entries };
-    }
-    if (token === "[") {
-      const items: Node[] = [];
-      for (let item = next(); item !== "]"; item = next()) if (item !== ",") items.push(value(item));
-      return { type: "list", items };
-    }
-    const look = token.startsWith('"') ? "text" : /^[-\d]/.test(token) ? "figure" : "word";
-    return { type: "leaf", text: token, look };
-  };
-  return value(next());
-}
+import { isSecret, type Node, parseJson } from "../json-text.ts";
 
 const SHOWN = 50;
 
@@ -55,7 +22,18 @@ export function Json({ text, label }: { text: string; label: string }) {
 
 function Branch({ node, depth, name }: { node: Node; depth: number; name?: string }) {
   const [shown, show] = useState(SHOWN);
+  const [isCovered, cover] = useState(isSecret(name, node));
   const label = name === undefined ? null : <span class="json-name">{name}: </span>;
+  if (isCovered) {
+    return (
+      <div class="json-line">
+        {label}
+        <button type="button" class="link" onClick={() => cover(false)}>
+          show<span class="sr-only"> {name}</span>
+        </button>
+      </div>
+    );
+  }
   if (node.type === "leaf") {
     return (
       <div class="json-line">

@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { type Finding, ok, problem, type Repair, warning } from "../../client/doctor/finding.ts";
 import { DatabaseUnavailable, FolderLocked } from "../../errors.ts";
 import { checkNode } from "../check-node.ts";
+import { isColored } from "../colors.ts";
 import { confirm } from "../confirm.ts";
 import { explain, EXIT } from "../exit-codes.ts";
 import { note, print, printData } from "../output.ts";
@@ -97,7 +98,7 @@ const MARKS = { ok: ["✓", "green"], warning: ["!", "yellow"], problem: ["✗",
 
 function markOf(status: Finding["status"]): string {
   const [mark, color] = MARKS[status];
-  return process.stdout.isTTY ? styleText(color, mark) : mark;
+  return isColored(process.stdout) ? styleText(color, mark, { validateStream: false }) : mark;
 }
 
 /** What keeps us from looking further is a finding like any other. */

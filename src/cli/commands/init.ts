@@ -21,7 +21,7 @@ export function addInit(program: Command): void {
       "Makes a working project in this folder, or in the one that is named: a kind of job, its test, a configuration,\n" +
         "and a compose file with PostgreSQL. Overwrites nothing.",
     )
-    .argument("[folder]", "where (default: here)", ".")
+    .argument("[folder]", "where", ".")
     .option("--dry-run", "say what would be made, and make nothing")
     .addHelpText("after", "\nExample:\n  npx holdfast init my-jobs && cd my-jobs && npm install && npm run dev")
     .action(runInit);

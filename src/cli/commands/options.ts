@@ -65,7 +65,10 @@ export function withClientFlags(command: Command): Command {
 /** For commands whose output has one form. */
 export function withServerFlags(command: Command): Command {
   return command
-    .option("--url <url>", "the server (HOLDFAST_URL, default http://127.0.0.1:7070); its token is HOLDFAST_TOKEN")
+    .option(
+      "--url <url>",
+      "the server (HOLDFAST_URL; default: the one that has this folder's database, or http://127.0.0.1:7070); its token is HOLDFAST_TOKEN",
+    )
     .option("-v, --verbose", "say more about errors");
 }
 

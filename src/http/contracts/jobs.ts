@@ -113,6 +113,7 @@ const jobView = jobSummary
     result: z.unknown(),
     payloadText: z.string().meta({ description: "The payload as JSON text, with every digit of its numbers." }),
     resultText: z.string().nullable(),
+    batchId: uuid.nullable().meta({ description: "The batch that it runs an item of." }),
     notes: z
       .array(
         z.object({

@@ -6,6 +6,7 @@ import { idParams, isoTime, uuid } from "../fields.ts";
 const lease = z
   .object({
     jobIds: z.array(uuid).meta({ description: "The jobs that run under it: at most 50 of them." }),
+    kinds: z.array(z.string()).meta({ description: "Of these jobs, each once." }),
     leaseMs: z.int(),
     expiresAt: isoTime,
     expiresInMs: z.int().meta({ description: "By the database's clock; negative: overdue." }),

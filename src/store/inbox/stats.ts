@@ -24,16 +24,13 @@ export interface InboxRow {
   expiredBytes: number;
 }
 
-const COUNTED = `
-select n.recipient, o.waiting, o.fetched, o.bytes, o.oldest_at, ${ageMillis("o.waiting_since")} as waiting_for_ms,
-  ${ageMillis("o.unacked_since")} as unacked_for_ms, i.polled_at, ${ageMillis("i.polled_at")} as polled_ago_ms,
-  i.fetched_at, i.acked_at, ${ageMillis("i.acked_at")} as acked_ago_ms, coalesce(i.acked_count, 0) as acked,
-  coalesce(i.acked_bytes, 0) as acked_bytes, coalesce(i.never_fetched_count, 0) + o.never_fetched as never_fetched,
-  coalesce(i.never_acked_count, 0) + o.never_acked as never_acked,
-  coalesce(i.expired_bytes, 0) + o.expired_bytes as expired_bytes
-from names n left join :schema.inboxes i on i.recipient = n.recipient
-cross join lateral (
-  select count(*) filter (where live and fetched_at is null)::integer as waiting,
+/**
+ * What is open is joined, not asked for name by name: with some hundred recipients the planner may take it from an index without
+ * their names, which would then be read through once for each of them.
+ */
+const COUNTED = `,
+counted as materialized (
+  select n.recipient, count(*) filter (where live and fetched_at is null)::integer as waiting,
     count(*) filter (where live and fetched_at is not null)::integer as fetched,
     coalesce(sum(size) filter (where live), 0)::bigint as bytes, min(created_at) filter (where live) as oldest_at,
     min(created_at) filter (where live and fetched_at is null) as waiting_since,
@@ -42,12 +39,20 @@ cross join lateral (
     count(*) filter (where not live and fetched_at is null) as never_fetched,
     count(*) filter (where not live and fetched_at is not null) as never_acked,
     coalesce(sum(size) filter (where not live), 0)::bigint as expired_bytes
-  from (
-    select p.size, p.created_at, p.fetched_at, p.expires_at > :schema.clock() as live from :schema.parcels p
-    where p.recipient = n.recipient and p.acked_at is null and p.expired_at is null
-  ) p
-) o
-order by n.recipient`;
+  from names n left join (
+    select p.recipient, p.size, p.created_at, p.fetched_at, p.expires_at > :schema.clock() as live from :schema.parcels p
+    where p.acked_at is null and p.expired_at is null
+  ) p on p.recipient = n.recipient
+  group by n.recipient
+)
+select o.recipient, o.waiting, o.fetched, o.bytes, o.oldest_at, ${ageMillis("o.waiting_since")} as waiting_for_ms,
+  ${ageMillis("o.unacked_since")} as unacked_for_ms, i.polled_at, ${ageMillis("i.polled_at")} as polled_ago_ms,
+  i.fetched_at, i.acked_at, ${ageMillis("i.acked_at")} as acked_ago_ms, coalesce(i.acked_count, 0) as acked,
+  coalesce(i.acked_bytes, 0) as acked_bytes, coalesce(i.never_fetched_count, 0) + o.never_fetched as never_fetched,
+  coalesce(i.never_acked_count, 0) + o.never_acked as never_acked,
+  coalesce(i.expired_bytes, 0) + o.expired_bytes as expired_bytes
+from counted o left join :schema.inboxes i on i.recipient = o.recipient
+order by o.recipient`;
 
 const PAGE = sql`
 with recursive jumps (recipient) as (
@@ -62,10 +67,9 @@ names as materialized (
     union
     (select i.recipient from :schema.inboxes i where i.recipient > $1 order by i.recipient limit $2)
   ) both_of_them order by recipient limit $2
-)
-${COUNTED}`;
+)${COUNTED}`;
 
-const ONE = sql`with names as (select $1::text collate "C" as recipient) ${COUNTED}`;
+const ONE = sql`with names as (select $1::text collate "C" as recipient)${COUNTED}`;
 
 interface Row {
   recipient: string;

@@ -33,14 +33,16 @@ export async function readAttempts(store: Store, id: string): Promise<FailedAtte
 
 // As text: a number with more digits than a double has arrives whole.
 const TEXTS = sql`
-select payload::text as payload, null as result from :schema.jobs where id = $1::uuid
+select payload::text as payload, null as result, batch_id as "batchId" from :schema.jobs where id = $1::uuid
 union all
-(select payload::text, result::text from :schema.job_history where id = $1::uuid order by finished_at desc limit 1)
+(select payload::text, result::text, null from :schema.job_history where id = $1::uuid order by finished_at desc limit 1)
 limit 1`;
 
 export interface JobTexts {
   payload: string;
   result: string | null;
+  /** The batch that it is an item of. */
+  batchId: string | null;
 }
 
 export async function readTexts(store: Store, id: string): Promise<JobTexts | undefined> {

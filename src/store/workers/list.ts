@@ -5,6 +5,8 @@ import { asMillis, sql, type Store } from "../sql.ts";
 export interface Lease {
   /** The jobs that run under it: at most 50 of them. */
   jobIds: string[];
+  /** Of these jobs, each once. */
+  kinds: string[];
   leaseMs: number;
   expiresAt: Date;
   /** By the database's clock; negative: overdue. */
@@ -51,12 +53,12 @@ from :schema.workers order by started_at, id limit 1000`;
  * jobs do not say that they run; they go when they are settled.
  */
 const LEASES = sql`
-select l.worker_id, l.lease_ms, l.expires_at, l.alone, r.job_ids,
+select l.worker_id, l.lease_ms, l.expires_at, l.alone, r.job_ids, r.kinds,
   round(${asMillis("l.expires_at - :schema.clock()")})::float8 as expires_in_ms
 from (select * from :schema.leases order by expires_at limit ${MOST_LEASES}) l cross join lateral (
-  select array_agg(found.id) as job_ids from (
-    select j.id from unnest(l.job_ids) as u (id) cross join lateral (
-      select j.id from :schema.jobs j 
+  select array_agg(found.id) as job_ids, array_agg(distinct found.kind) as kinds from (
+    select j.id, j.kind from unnest(l.job_ids) as u (id) cross join lateral (
+      select j.id, j.kind from :schema.jobs j
       where j.id = u.id and (l.light or (j.state = 'running' and j.token = l.token))
     ) j limit ${MOST_IDS}
   ) found
@@ -84,6 +86,7 @@ interface LeaseRow {
   expires_at: Date;
   alone: boolean;
   job_ids: string[];
+  kinds: string[];
   expires_in_ms: number;
 }
 
@@ -123,6 +126,7 @@ export async function listWorkers(store: Store): Promise<WorkerList> {
 function toLease(row: LeaseRow): Lease {
   return {
     jobIds: row.job_ids,
+    kinds: row.kinds,
     leaseMs: row.lease_ms,
     expiresAt: row.expires_at,
     expiresInMs: row.expires_in_ms,

@@ -126,7 +126,10 @@ async function fill() {
     Array.from({ length: 6 }, (_, n) => ({ payload: { id: 900 + n, fatal: n < 2 } })),
   );
   const flakies = await all(flaky, [{ payload: { doc: 1 } }, { payload: { doc: 2 } }]);
-  await hf.enqueue(report, { month: "2026-10", big: "placeholder" }, { key: "report 2026-10" });
+  // From SQL, which knows larger numbers than JavaScript.
+  await hf.sql.query(
+    `select holdfast.enqueue('reports.build', '{"month": "2026-10", "account": 9007199254740993}', key => 'report 2026-10', queue => 'reports')`,
+  );
   await hf.enqueue(mail, { to: "later@example.com", template: "reminder" }, { delay: "4m" });
   await all(
     nobody,
