@@ -169,6 +169,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
     heals,
     async close() {
       await producers.stop();
+      await producers.close();
       await killChildren();
       delete process.env["NODE_OPTIONS"];
       await hf.close();
@@ -272,7 +273,8 @@ async function drained({ ask }: Storm, limitMs: number): Promise<void> {
   for (;;) {
     const jobs = await ask(`select 1 from ${SCHEMA}.jobs where state <> 'dead' limit 1`);
     const batches = await ask(`select 1 from ${SCHEMA}.batches where finished_at is null limit 1`);
-    if (jobs.length === 0 && batches.length === 0) return;
+    const parcels = await ask(`select 1 from ${SCHEMA}.parcels where acked_at is null limit 1`);
+    if (jobs.length + batches.length + parcels.length === 0) return;
     // The judge says what is missing.
     if (Date.now() > until) return;
     await sleep(100);
