@@ -218,6 +218,8 @@ export async function endStorm(
   const drainedInMs = Math.round(performance.now() - healedAt);
   const exits = await Promise.all(
     places.map(async ({ worker }) => {
+      // One that has only just been started again does not know yet what it is asked to do.
+      await worker.child.until("ready").catch(() => {});
       const last = worker.child;
       await worker.stop();
       return { name: last.name, exit: await last.exited, errors: last.errors };
