@@ -181,7 +181,8 @@ if (options.sum) {
       FUZZ_CASES: "2000",
       HOLDFAST_KILLS: "30",
     };
-    const files = ["inbox/faults", "crash/batches", "worker/fuzz", "db/embedded-crash"];
+    const fuzz = ["worker", "batches", "inbox"].map((room) => `${room}/fuzz`);
+    const files = ["inbox/faults", "crash/batches", ...fuzz, "db/embedded-crash"];
     isGood = vitest(
       files.map((file) => `test/${file}.test.ts`),
       long,

@@ -200,6 +200,20 @@ const MUTANTS = [
     to: "j.run_at",
     tests: ["test/worker/suspects.test.ts"],
   },
+  {
+    name: "a deadline goes by a clock that can be set",
+    file: "worker/settle.js",
+    from: "performance.now()",
+    to: "Date.now()",
+    tests: ["test/crash/clocks.test.ts"],
+  },
+  {
+    name: "the pause between notifications goes by a clock that can be set",
+    file: "worker/wake-ups.js",
+    from: "performance.now()",
+    to: "Date.now()",
+    tests: ["test/worker/wake-ups.test.ts"],
+  },
 ];
 
 if (process.argv.includes("--list")) {

@@ -311,14 +311,15 @@ export function makeBatches(input: BatchesInput): Batches {
       );
     },
     async wait(id, options = {}) {
-      const until = Date.now() + (options.timeout === undefined ? Infinity : durationMs("timeout", options.timeout));
+      const until =
+        performance.now() + (options.timeout === undefined ? Infinity : durationMs("timeout", options.timeout));
       const alarm = makeAlarm();
       const stop = onNews((batchId) => batchId === id && alarm.ring());
       try {
         for (let pause = 20; ; pause = Math.min(pause * 1.5, 1_000)) {
           const batch = await found(checkId(id));
           if (batch.finishedAt !== null) return batch;
-          const left = until - Date.now();
+          const left = until - performance.now();
           if (left <= 0) {
             throw new WaitTimeout(
               `Batch ${id} is still ${batch.state} after ${String(options.timeout)}: ${batch.ended} of ${batch.total} items have ended.`,

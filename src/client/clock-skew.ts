@@ -12,8 +12,9 @@ export interface ClockSkew {
 
 export async function readClockSkew(store: Store): Promise<ClockSkew> {
   const sentAt = Date.now();
+  const startedAt = performance.now();
   const now = await databaseNow(store);
-  const tookMs = Date.now() - sentAt;
+  const tookMs = Math.round(performance.now() - startedAt);
   const difference = sentAt + tookMs / 2 - now.getTime();
   const sure = Math.max(0, Math.abs(difference) - tookMs / 2);
   return { now, tookMs, skewMs: Math.round(Math.sign(difference) * sure) };

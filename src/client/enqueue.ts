@@ -125,14 +125,14 @@ export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }
 
   /** Waits for a lock by coming back, so that nobody's open transaction keeps our connections. */
   async function patiently(jobs: NewJob[]): Promise<Inserted[]> {
-    const until = Date.now() + PATIENCE_MS;
+    const until = performance.now() + PATIENCE_MS;
     for (;;) {
       try {
         return await waiting.add(jobs);
       } catch (error) {
         if (isConnectionTrouble(error)) throw unknownOutcome(jobs[0]!, error);
         if (!isLockTimeout(error)) throw error;
-        if (Date.now() > until) throw lockedOutcome(jobs[0]!, error);
+        if (performance.now() > until) throw lockedOutcome(jobs[0]!, error);
         await sleep(jitter(100));
       }
     }

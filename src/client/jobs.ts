@@ -155,14 +155,14 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     },
     async wait(id, options = {}) {
       const timeoutMs = options.timeout === undefined ? Infinity : durationMs("timeout", options.timeout);
-      const until = Date.now() + timeoutMs;
+      const until = performance.now() + timeoutMs;
       const alarm = makeAlarm();
       const stop = onEnded((ended) => ended === id && alarm.ring());
       try {
         for (let pause = 20; ; pause = Math.min(pause * 1.5, 500)) {
           const job = await found(id);
           if (isFinal(job.state)) return job;
-          const left = until - Date.now();
+          const left = until - performance.now();
           if (left <= 0) {
             throw new WaitTimeout(
               `Job ${id} is still ${job.state} after ${String(options.timeout)}.`,

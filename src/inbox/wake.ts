@@ -27,7 +27,7 @@ export function makeInboxWake(db: Db, schema: string, onTrouble: (error: unknown
   const bells = new Map<string, Set<() => void>>();
   let waiting = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
-  let lastSentAt = 0;
+  let lastSentAt = -Infinity;
   let listening: Promise<Listener> | undefined;
   let closed = false;
 
@@ -39,7 +39,7 @@ export function makeInboxWake(db: Db, schema: string, onTrouble: (error: unknown
   function flush(): void {
     timer = undefined;
     if (closed) return;
-    lastSentAt = Date.now();
+    lastSentAt = performance.now();
     const names = waiting.size > MOST_NAMES ? [EVERYBODY] : [...waiting];
     waiting = new Set();
     // Names hold no comma.
@@ -52,7 +52,7 @@ export function makeInboxWake(db: Db, schema: string, onTrouble: (error: unknown
     if (db.tier === "embedded" || closed) return;
     waiting.add(recipient);
     if (timer) return;
-    const wait = GAP_MS - (Date.now() - lastSentAt);
+    const wait = GAP_MS - (performance.now() - lastSentAt);
     if (wait <= 0) flush();
     else timer = setTimeout(flush, wait);
   }

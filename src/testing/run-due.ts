@@ -35,7 +35,7 @@ export async function runDue(
 ): Promise<DueRuns> {
   const { concurrency = 1, timeout = "30s", maxRuns = 10_000 } = options;
   const { store } = partsOf(hf);
-  const until = Date.now() + durationMs("runDue() timeout", timeout);
+  const until = performance.now() + durationMs("runDue() timeout", timeout);
   if (!Number.isInteger(maxRuns) || maxRuns < 1) {
     throw new OptionInvalid(`runDue() maxRuns is ${String(maxRuns)}.`, "Give a whole number of at least 1.");
   }
@@ -62,7 +62,7 @@ export async function runDue(
   const worker = await hf.work(kinds, { concurrency, poll: "20ms", grace: "0s", abortGrace: "1s", name: "runDue" });
   try {
     for (let due = await countDue(store, names, 1_000); due > 0; due = await countDue(store, names, 1_000)) {
-      const isOverdue = Date.now() >= until;
+      const isOverdue = performance.now() >= until;
       if (isOverdue || ended.runs > maxRuns) {
         throw new WaitTimeout(
           `runDue() gave up after ${isOverdue ? timeout : `${ended.runs} runs`}: ${due} jobs are still due or running.`,

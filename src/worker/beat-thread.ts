@@ -18,6 +18,8 @@ import type { FromMain, FromThread, ThreadInput, ThreadKind } from "./thread-bea
 /** How long the main thread may be late beyond a timeout before it is taken for hung. */
 const MARGIN_MS = 2_000;
 const WATCH_MS = 500;
+/** After so much silence it is written down what the main thread has in hand. */
+const LOOK_MS = 1_000;
 
 export type HungHook = (what: { jobs: { id: string; kind: string }[]; silentForMs: number }) => unknown;
 
@@ -51,29 +53,39 @@ async function main(input: ThreadInput): Promise<void> {
 
   const silentForMs = (): number => clockMs() - board.lifeMs();
 
+  /** What the main thread had in hand when it fell silent, by id. Somebody else may have it by now, and it still hangs. */
+  const inHand = new Map<string, { job: ClaimedJob; token: string; kind: ThreadKind; heldAt: number }>();
+  const looked = new Set<string>();
+  let silentSince = board.lifeMs();
+
   async function watch(): Promise<void> {
+    if (board.lifeMs() !== silentSince) {
+      silentSince = board.lifeMs();
+      inHand.clear();
+      looked.clear();
+    }
     if (silentForMs() < MARGIN_MS) {
       // It was only very late: what it holds, and what it will claim, needs beats again.
       if (isHung) beats.wake();
       isHung = false;
-      return;
+      if (silentForMs() < LOOK_MS) return;
     }
     const shortest = Math.min(...input.kinds.map((kind) => kind.timeoutMs));
-    // By id: one claim can have several leases, and each would name all of its jobs.
-    const overdue = new Map<string, { job: ClaimedJob; token: string; kind: ThreadKind }>();
     for (const { token, heldAt, isExpected } of board.held()) {
-      if (isExpected || clockMs() - heldAt < shortest + MARGIN_MS) continue;
+      if (isExpected || (looked.has(token) && clockMs() - heldAt < shortest + MARGIN_MS)) continue;
+      // By id: one claim can have several leases, and each would name all of its jobs.
       for (const job of await claimedByToken(store, token)) {
-        const kind = kinds.get(job.kind)!;
-        if (clockMs() - heldAt > kind.timeoutMs + MARGIN_MS) overdue.set(job.id, { job, token, kind });
+        inHand.set(job.id, { job, token, kind: kinds.get(job.kind)!, heldAt });
       }
+      looked.add(token);
     }
-    if (overdue.size === 0 || silentForMs() < MARGIN_MS) return;
+    const overdue = [...inHand.values()].filter(({ kind, heldAt }) => clockMs() - heldAt > kind.timeoutMs + MARGIN_MS);
+    if (overdue.length === 0 || silentForMs() < MARGIN_MS || board.lifeMs() !== silentSince) return;
     const isNews = !isHung;
     isHung = true;
     await settleAnyRuns(
       store,
-      Array.from(overdue.values(), ({ job, token, kind }) => ({
+      overdue.map(({ job, token, kind }) => ({
         id: job.id,
         token,
         keepMs: null,
@@ -86,7 +98,7 @@ async function main(input: ThreadInput): Promise<void> {
     ).catch(trouble);
     if (!isNews) return;
     const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
-    const jobs = Array.from(overdue.values(), ({ job }) => ({ id: job.id, kind: job.kind }));
+    const jobs = overdue.map(({ job }) => ({ id: job.id, kind: job.kind }));
     say({ type: "hung", jobs });
     await hook?.default?.({ jobs, silentForMs: silentForMs() });
   }

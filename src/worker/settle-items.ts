@@ -164,7 +164,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   }
 
   function givenUp(runs: Run[]): Run[] {
-    if (Date.now() <= giveUpAt) return runs;
+    if (performance.now() <= giveUpAt) return runs;
     for (const run of runs) conclude(run, { verdict: "abandoned" }, false);
     return [];
   }
@@ -179,7 +179,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
         if (isLockTimeout(error)) return undefined;
         onTrouble(error);
         if (!isPassing(error) && ++refusals >= 5) throw error;
-        if (Date.now() > giveUpAt) throw error;
+        if (performance.now() > giveUpAt) throw error;
         await sleep(jitter(pause));
       }
     }
@@ -203,7 +203,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
       pump();
     },
     giveUpAfter(ms) {
-      giveUpAt = Date.now() + ms;
+      giveUpAt = performance.now() + ms;
     },
     idle() {
       if (waiting.size === 0 && active.size === 0 && solo === 0) return Promise.resolve();

@@ -224,7 +224,7 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
       try {
         const settled = (await pass([entry])).get(entry.id);
         if (settled) return conclude(entry, settled);
-        if (Date.now() > giveUpAt) return conclude(entry, ABANDONED);
+        if (performance.now() > giveUpAt) return conclude(entry, ABANDONED);
       } catch {
         return conclude(entry, ABANDONED);
       }
@@ -243,7 +243,7 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
         if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
         // What the database refuses again and again it will always refuse.
         if (!isPassing(error) && ++refusals >= 5) throw error;
-        if (Date.now() > giveUpAt) throw error;
+        if (performance.now() > giveUpAt) throw error;
         await sleep(jitter(pause));
       }
     }
@@ -273,7 +273,7 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
       pump();
     },
     giveUpAfter(ms) {
-      giveUpAt = Date.now() + ms;
+      giveUpAt = performance.now() + ms;
       items.giveUpAfter(ms);
     },
     async idle() {

@@ -65,7 +65,7 @@ export function makeWakeUps({ db, schema, onHeard, onTrouble }: WakeUpsInput): W
   let releasedTokens = new Set<string>();
   let everything = false;
   let timer: NodeJS.Timeout | undefined;
-  let lastSentAt = 0;
+  let lastSentAt = -Infinity;
   let listening: Promise<Listener> | undefined;
   let closed = false;
 
@@ -76,7 +76,7 @@ export function makeWakeUps({ db, schema, onHeard, onTrouble }: WakeUpsInput): W
   function flush(): void {
     timer = undefined;
     if (closed) return;
-    lastSentAt = Date.now();
+    lastSentAt = performance.now();
     const message: Message = { from };
     if (lanes.size > 0) message.lanes = [...lanes.values()].slice(0, 50);
     if (lanes.size > 50 || ids.size > MAX_IDS) everything = true;
@@ -112,7 +112,7 @@ export function makeWakeUps({ db, schema, onHeard, onTrouble }: WakeUpsInput): W
       for (const token of wakeUp.releasedTokens ?? []) releasedTokens.add(token);
       if (isPlain(wakeUp)) everything = true;
       if (timer) return;
-      const wait = GAP_MS - (Date.now() - lastSentAt);
+      const wait = GAP_MS - (performance.now() - lastSentAt);
       if (wait <= 0) flush();
       else timer = setTimeout(flush, wait);
     },

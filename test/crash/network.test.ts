@@ -105,6 +105,36 @@ test("every connection is reset again and again: all is done, nobody is charged"
   expect(await scene.charged()).toEqual([]);
 }, 60_000);
 
+test("while every connection is refused a busy process does not storm the server, and afterwards all is done", async () => {
+  await openBehindProxy();
+  const url = proxy.through(scene.url);
+  const worker = await scene.worker({ name: "busy", url, concurrency: 40, lease: "30s", callTimeout: "2s" });
+  const hf = await open({ database: url, schema: SCHEMA, callTimeout: "2s" });
+  try {
+    const ids = await scene.enqueueMany(Array.from({ length: 40 }, (_, n) => ({ n, ms: 1_500 })));
+    for (const id of ids) await worker.until("started", (said) => said["job"] === id);
+    proxy.onData(({ direction }) => (direction === "to-server" ? "cut" : "pass"));
+    const before = proxy.accepted;
+    const [seconds, pools] = [6, 2 * 10];
+    // Forty outcomes that nobody takes, beats, claims, the janitor; and two hundred enqueues in the other process.
+    const asked = Array.from({ length: 200 }, (_, n) => hf.enqueue(work, { n: 1_000 + n }).catch(() => undefined));
+    await sleep(seconds * 1_000);
+    const knocks = (proxy.accepted - before) / seconds;
+    proxy.onData(undefined);
+    const startedAt = Date.now();
+    const stored = (await Promise.all(asked)).filter((answer) => answer !== undefined);
+    await scene.drained();
+    expect(knocks).toBeLessThanOrEqual(2 * pools);
+    expect(Date.now() - startedAt).toBeLessThan(30_000);
+    const ended = await scene.ended();
+    expectAllDone(ended.slice(0, 40), 40);
+    expect(ended).toHaveLength(40 + stored.length);
+    expect(await scene.charged()).toEqual([]);
+  } finally {
+    await hf.close();
+  }
+}, 60_000);
+
 test("answers to enqueues are lost after the commit: each is one job, and is acknowledged", async () => {
   await openBehindProxy();
   const hf = await open({ database: proxy.through(scene.url), schema: SCHEMA, callTimeout: "3s" });

@@ -14,7 +14,8 @@ import { testSeed } from "./children/seed.mjs";
 
 const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 12);
 const FIRST_START_KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 10);
-const PER_KILL_MS = 10_000;
+/** Most of it is for a busy machine. */
+const PER_KILL_MS = 30_000;
 
 let seed: string;
 let home: string;

@@ -7,6 +7,7 @@ import {
   indexImports,
   processOutsideCli,
   roomsWithoutLevel,
+  spansByTimeOfDay,
   sqlOutsideStore,
   upwardImports,
 } from "./rules.ts";
@@ -278,4 +279,14 @@ test("a file or folder with a bucket's name is reported", () => {
     expect(bucketNames(house({ [path]: "" }))).toEqual([expect.stringContaining(`${path}:1  `)]);
   passes(bucketNames, "src/job/outcome.ts", "");
   passes(bucketNames, "src/shared/typed-emitter.ts", "");
+});
+
+describe("clocks", () => {
+  test("a span that is measured by the time of day is reported; ids and commands may read it", () => {
+    breaks(spansByTimeOfDay, "src/worker/settle.ts", "const until = Date.now() + 5_000;");
+    breaks(spansByTimeOfDay, "src/janitor/janitor.ts", "const clock = Date.now;");
+    passes(spansByTimeOfDay, "src/worker/settle.ts", "const until = performance.now() + 5_000;");
+    passes(spansByTimeOfDay, "src/shared/uuid.ts", "const now = Date.now();");
+    passes(spansByTimeOfDay, "src/cli/log.ts", "const now = Date.now();");
+  });
 });

@@ -7,6 +7,7 @@ import {
   indexImports,
   processOutsideCli,
   roomsWithoutLevel,
+  spansByTimeOfDay,
   sqlOutsideStore,
   upwardImports,
 } from "./rules.ts";
@@ -40,5 +41,7 @@ test("SQL lives in store/ and migrate/, and db/ has only statements about its se
   hold(sqlOutsideStore(sources)));
 
 test("only cli/ reads the environment, handles signals, prints and exits", () => hold(processOutsideCli(sources)));
+
+test("no span of time is measured by a clock that can be set", () => hold(spansByTimeOfDay(sources)));
 
 test("no file or folder is a bucket", () => hold(bucketNames(sources)));

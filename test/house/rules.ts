@@ -239,6 +239,31 @@ function isHandedToConnection(node: ts.Node): boolean {
 
 // The process -------------------------------------------------------------------------------------------------------
 
+/** Where the time of day is meant: shown to people, put into ids, or compared with a time that somebody stored. */
+const READS_TIME_OF_DAY = new Set([
+  "src/shared/uuid.ts",
+  "src/client/clock-skew.ts",
+  "src/client/tokens.ts",
+  // How long until a time of the database: a hint for whoever waits, who polls as well.
+  "src/client/client.ts",
+  "src/worker/worker.ts",
+  "src/testing/run-job.ts",
+]);
+
+/** A clock of the day can be set; a span that was measured by it is then wrong by as much as it was set. */
+export function spansByTimeOfDay(sources: Source[]): string[] {
+  return sources.flatMap((source) => {
+    if (roomOf(source.path) === "cli" || READS_TIME_OF_DAY.has(source.path)) return [];
+    const problems: string[] = [];
+    visit(source.tree, (node) => {
+      if (!ts.isPropertyAccessExpression(node) || node.getText(source.tree) !== "Date.now") return;
+      const line = lineOf(source.tree, node);
+      problems.push(at(source, line, "Date.now: spans and deadlines are measured by performance.now()"));
+    });
+    return problems;
+  });
+}
+
 /** What belongs to whoever owns the process. `process.pid`, `process.hrtime` and the like are facts anyone may read. */
 const OWNERS_ONLY = new Set(
   (

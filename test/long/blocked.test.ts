@@ -91,8 +91,9 @@ describe("a process of its own (server)", () => {
       timeout: "1s",
       hungHook: new URL("./children/patient-hook.mjs", pathToFileURL(import.meta.filename)).href,
     });
+    await threadBeats(child);
     const other = await bench.hf.enqueue(wait, {});
-    await child.until("started", ({ kind }) => kind === "wait");
+    await child.until("started", ({ job }) => job === other.id);
     const hanging = await bench.hf.enqueue(block, {}, { attempts: 1 });
     await child.until("started", ({ kind }) => kind === "block");
     workers.push(await bench.hf.work([block, wait]));
@@ -117,6 +118,32 @@ describe("a process of its own (server)", () => {
       jobs: [{ id: hanging.id, kind: "block" }],
       silentForMs: expect.any(Number),
     });
+  });
+
+  test("a main thread that hangs in a job that somebody else has meanwhile: the hook ends the process all the same", async () => {
+    const block = rivalBlock("2s");
+    const child = await longChild("blocking.mjs", {
+      name: "robbed",
+      url: bench.url,
+      lease: "2s",
+      timeout: "4s",
+      hungHook: new URL("./children/hung-hook.mjs", pathToFileURL(import.meta.filename)).href,
+    });
+    await threadBeats(child);
+    const { id } = await bench.hf.enqueue(block, {});
+    await child.until("started", ({ kind }) => kind === "block");
+    workers.push(await bench.hf.work([block]));
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    // As when the thread's beats do not get through for as long as a lease.
+    await until("the takeover", async () => {
+      await bench.db.query(
+        "update holdfast.leases set expires_at = holdfast.clock() - interval '1s' where expires_at < holdfast.clock() + interval '3s'",
+      );
+      return (await bench.hf.jobs.get(id))!.claimCount > 1;
+    });
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, result: "rival" });
+    expect(await child.exited).toMatchObject({ signal: "SIGKILL" });
+    expect(child.said.find(({ what }) => what === "hung")).toMatchObject({ jobs: [{ id, kind: "block" }] });
   });
 
   test("a main thread that comes back late: what was past its timeout is settled, and what it claims from then on has beats again", async () => {

@@ -106,6 +106,11 @@ function goodRun(): Run {
       ok(4, ["id3", "id4", "id5"]),
       ask(5, [{ n: 7 }]),
       { at: 5, op: 5, is: "failed", error: "refused" },
+      { at: 6, op: 7, is: "asked", verb: "put", jobs: [{ n: 8, key: "p8", sha256: "h8" }] },
+      { at: 6, op: 7, is: "unknown", error: "no answer" },
+      { at: 6, op: 8, is: "asked", verb: "put", jobs: [{ n: 8, key: "p8", sha256: "h8" }] },
+      { at: 6, op: 8, is: "ok", ids: ["id8"], created: [false] },
+      { at: 7, arrived: "p8", sha256: "h8" },
       { at: 100, phase: "healed" },
       ask(6, [{ n: 6 }]),
       ok(6, ["id6"]),
@@ -121,6 +126,7 @@ function goodRun(): Run {
       keys: new Map([["k2", "id2"]]),
       purgedEarly: [],
       batches: [{ id: "b", state: "done", total: 3, ended: 3, completions: 1, outcomes: 3, doubles: 0, follow: 1 }],
+      parcels: [{ key: "p8", sha256: "h8", contentSha256: "h8", acked: true }],
     },
   };
 }
@@ -137,12 +143,12 @@ test("a run that went well passes, and everything was looked at", () => {
   const verdict = judge(lines, facts);
   expect(verdict.violations).toEqual([]);
   expect(Object.keys(verdict.looked).toSorted()).toEqual(
-    ["I1", "I10", "I11", "I14", "I15", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "enough"].filter(
+    ["I1", "I10", "I11", "I12", "I14", "I15", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "enough"].filter(
       // Nothing happened to a job after its end.
       (invariant) => invariant !== "I9",
     ),
   );
-  expect(verdict.counts).toEqual({ asked: 6, ok: 4, failed: 1, unknown: 1, jobs: 6, done: 6, faults: 1 });
+  expect(verdict.counts).toEqual({ asked: 8, ok: 5, failed: 1, unknown: 2, jobs: 6, done: 6, faults: 1 });
 });
 
 describe("a run that went wrong is found out", () => {
@@ -239,6 +245,22 @@ describe("a run that went wrong is found out", () => {
         for (const item of [0, 2]) facts.execs.push({ seq: 2, job: "id5", token: "t5b", what: "chunk", item });
       },
     ],
+    ["an acknowledged parcel is lost", "I12", ({ facts }) => void facts.parcels.pop()],
+    ["a parcel twice", "I12", ({ facts }) => void facts.parcels.push({ ...facts.parcels[0]! })],
+    ["a parcel that nobody put", "I12", ({ facts }) => void facts.parcels.push({ ...facts.parcels[0]!, key: "p9" })],
+    ["a parcel with a piece missing", "I12", ({ facts }) => (facts.parcels[0]!.contentSha256 = "h7")],
+    ["a parcel that says that it is another", "I12", ({ facts }) => (facts.parcels[0]!.sha256 = "h7")],
+    ["a parcel that was never acked", "I12", ({ facts }) => (facts.parcels[0]!.acked = false)],
+    [
+      "a parcel that never arrived",
+      "I12",
+      ({ lines }) =>
+        void lines.splice(
+          lines.findIndex((line) => "arrived" in line),
+          1,
+        ),
+    ],
+    ["a parcel that arrived as another", "I12", ({ lines }) => void lines.push({ at: 8, arrived: "p8", sha256: "h7" })],
     ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id1")],
     ["it never came to rest", "I15", ({ lines }) => void lines.pop()],
     ["it came to rest too late", "I15", ({ lines }) => (lines.at(-1)!.at = 1e7)],
@@ -275,7 +297,16 @@ test("a run in which everything errored does not pass, though nothing in it is w
   lines.push({ at: 201, op: 101, is: "ok", ids: ["id101"], created: [true] });
   lines.push({ at: 202, phase: "drained" });
   const { facts } = goodRun();
-  const none: Facts = { ...facts, jobs: [], audit: [], execs: [], effects: [], keys: new Map(), batches: [] };
+  const none: Facts = {
+    ...facts,
+    jobs: [],
+    audit: [],
+    execs: [],
+    effects: [],
+    keys: new Map(),
+    batches: [],
+    parcels: [],
+  };
   expect(judge(lines, none).violations).toContain("enough: no job was done");
   expect(judge(lines, none).violations).toContain("enough: only 0 of 100 operations were ok while faults went on");
 });

@@ -66,12 +66,13 @@ export function freePort() {
 }
 
 /**
- * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void, port?: number, standbyOf?: { data: string, port: number } }} [options]
+ * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void, port?: number, standbyOf?: { data: string, port: number }, bin?: string }} [options]
  *   `standbyOf`: a streaming replica, made from the data folder of a server that is stopped right now.
+ *   `bin`: the folder of another PostgreSQL's programs, which anybody can read.
  * @returns a running server: `url(database)`, `stop(mode)`, `start()` again on the same data, `pid()`.
  */
 export async function startPostgres(options = {}) {
-  const bin = copyBinaries();
+  const bin = options.bin ?? copyBinaries();
   const folder = mkdtempSync(join(tmpdir(), "holdfast-pgdata-"));
   const data = join(folder, "data");
   mkdirSync(data);

@@ -34,6 +34,8 @@ const running = new Set<ChildProcess>();
 
 export interface ChildConfig {
   name: string;
+  /** A file that says how far its clock is off, in milliseconds; see crash/children/wrong-clock.cjs. */
+  clock?: string;
   [field: string]: unknown;
 }
 
@@ -48,7 +50,12 @@ export async function startChild(script: string, config: ChildConfig): Promise<C
 export function spawnChild(script: string, config: ChildConfig): Child {
   const path = fileURLToPath(new URL(`../crash/children/${script}`, import.meta.url));
   // Its input is a pipe from here: when it ends, the child knows that nobody wants it any more.
-  const child = spawn(process.execPath, [path, JSON.stringify(config)], { stdio: ["pipe", "pipe", "pipe"] });
+  const wrongClock = fileURLToPath(new URL("../crash/children/wrong-clock.cjs", import.meta.url));
+  const child = spawn(
+    process.execPath,
+    [...(config.clock === undefined ? [] : ["--require", wrongClock]), path, JSON.stringify(config)],
+    { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, WRONG_CLOCK: config.clock } },
+  );
   running.add(child);
   const said: Said[] = [];
   const hearers = new Set<() => void>();

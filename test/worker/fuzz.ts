@@ -1,4 +1,4 @@
-// Payloads, results, errors, notes and headers of every shape, through a real worker: what cannot be stored is refused when it
+// Payloads, results, errors, notes, keys, groups and queues of every shape, through a real worker: what cannot be stored is refused when it
 // is enqueued, and whatever a handler returns, throws or reports, its job ends.
 import fc from "fast-check";
 import { expect } from "vitest";
@@ -6,53 +6,20 @@ import { defineJob } from "#src/index.js";
 import { HoldfastError } from "#src/errors.js";
 import { runDue, type TestHoldfast } from "#src/testing/index.js";
 import { uniqueName } from "../support/make.ts";
+import { nastyError, nastyText, nastyValue } from "../support/nasty.ts";
 
-const nastyText = fc.oneof(
-  fc.string({ unit: "binary" }),
-  fc.constantFrom(
-    "\u0000",
-    "a\u0000b",
-    "\ud800",
-    "\udfff x",
-    "'; drop table jobs; --",
-    "\u202e",
-    "💥".repeat(50),
-    "x".repeat(20_000),
-  ),
-);
-const nastyValue = fc.anything({
-  withBigInt: true,
-  withDate: true,
-  withMap: true,
-  withSet: true,
-  withNullPrototype: true,
-  withSparseArray: true,
-  withTypedArray: true,
-  withUnicodeString: true,
-  maxDepth: 3,
-});
-const getters = (text: string): object =>
-  Object.defineProperties(new Error("outside"), {
-    message: {
-      get() {
-        throw new Error(text);
-      },
-    },
-    stack: { get: () => text },
-  });
-/** Made when it is thrown: fast-check looks at what it makes, and some of these must not be looked at. */
-const nastyError = fc.oneof(
-  nastyText.map((text) => () => new Error(text)),
-  nastyText.map((text) => () => Object.assign(new Error("x"), { name: text, code: text, cause: { text } })),
-  nastyText.map((text) => () => getters(text)),
-  nastyValue.map((value) => () => value),
-  fc.constantFrom(null, undefined, Symbol("thrown"), Math.max).map((value) => () => value),
-);
 const deed = fc.record({
   payload: fc.oneof(
     nastyValue,
     nastyText,
     fc.constant(JSON.parse(`{"__proto__": {"x": 1}, "constructor": 1}`) as unknown),
+  ),
+  // Most have none, so that they run.
+  where: fc.oneof(
+    { weight: 3, arbitrary: fc.constant({}) },
+    { weight: 1, arbitrary: nastyText.map((group) => ({ group })) },
+    { weight: 1, arbitrary: nastyText.map((coalesce) => ({ coalesce })) },
+    { weight: 1, arbitrary: nastyText.map((queue) => ({ queue })) },
   ),
   how: fc.constantFrom("returns", "throws", "reports", "notes"),
   text: nastyText,
@@ -83,8 +50,9 @@ export async function fuzz(hf: TestHoldfast, cases: number, seed: number): Promi
   let refused = 0;
   for (const each of deeds) {
     try {
-      const key = each.text.length > 0 && each.text.length < 100 ? { key: `${byId.size} ${each.text}` } : {};
-      byId.set((await hf.enqueue(kind, each.payload, key)).id, each);
+      const hasKey = each.text.length > 0 && each.text.length < 100 && !("coalesce" in each.where);
+      const options = { ...each.where, ...(hasKey ? { key: `${byId.size} ${each.text}` } : {}) };
+      byId.set((await hf.enqueue(kind, each.payload, options)).id, each);
     } catch (error) {
       // A sentence and a code for whoever called, never an error of the database.
       expect(error).toBeInstanceOf(HoldfastError);

@@ -1,9 +1,11 @@
 // Wake-ups are hints, but they should arrive: also when there is much to say, and under any schema name.
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { collect, times } from "../support/events.ts";
 import { makeKind } from "../support/make.ts";
 import { defineJob } from "#src/job/define-job.js";
 import { openTest } from "#src/testing/index.js";
+import { makeInboxWake } from "#src/inbox/wake.js";
+import { makeWakeUps } from "#src/worker/wake-ups.js";
 import { useHoldfast } from "../support/open-test.ts";
 
 describe("notifications between processes", () => {
@@ -53,5 +55,36 @@ describe("notifications between processes", () => {
     expect(await one.jobs.wait(id, { timeout: "10s" })).toMatchObject({ state: "done" });
     expect((await two.jobs.list({ kind: kind.kind })).jobs).toMatchObject([{ state: "pending" }]);
     await worker.stop();
+  });
+
+  test("go out though the clock was set back by an hour, about jobs and about parcels", async () => {
+    const { db, store } = bench;
+    const heard: string[] = [];
+    const notes = await db.listen(`holdfast:${store.schema}`, { onMessage: (text) => void heard.push(text) });
+    const jobs = makeWakeUps({ db, schema: store.schema, onHeard() {}, onTrouble() {} });
+    const [parcels, recipient] = [1, 2].map(() => makeInboxWake(db, store.schema, () => {}));
+    const stop = recipient!.subscribe("set-back", () => void heard.push("set-back"));
+    const tell = (): void => {
+      jobs.send({ kind: "set-back", rank: 0 });
+      parcels!.send("set-back");
+    };
+    const isHeard = async (): Promise<void> => {
+      heard.length = 0;
+      tell();
+      await expect.poll(() => heard.filter((text) => text.includes("set-back")).length, { timeout: 10_000 }).toBe(2);
+    };
+    // It may not be listening yet.
+    await expect.poll(() => (tell(), heard.includes("set-back")), { timeout: 10_000 }).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await isHeard();
+    const realNow = Date.now;
+    const clock = vi.spyOn(Date, "now").mockImplementation(() => realNow() - 3_600_000);
+    try {
+      await isHeard();
+    } finally {
+      clock.mockRestore();
+      stop();
+      await Promise.all([jobs.close(), parcels!.close(), recipient!.close(), notes.close()]);
+    }
   });
 });

@@ -22,11 +22,11 @@ function serverVacuum(store: Store): Chore {
     deadline: "2m",
     async run(context) {
       for (const { name, dead } of await tablesToVacuum(store)) {
-        if ((notBefore.get(name) ?? 0) > Date.now()) continue;
+        if ((notBefore.get(name) ?? 0) > performance.now()) continue;
         await vacuumTable(store, name, TIMEOUT_MS);
         context.count("tables", 1);
         const left = (await tablesToVacuum(store)).find((table) => table.name === name)?.dead ?? 0;
-        if (left > dead / 2) notBefore.set(name, Date.now() + IN_VAIN_PAUSE_MS);
+        if (left > dead / 2) notBefore.set(name, performance.now() + IN_VAIN_PAUSE_MS);
         if (context.signal.aborted) return;
       }
     },
@@ -36,7 +36,7 @@ function serverVacuum(store: Store): Chore {
 function embeddedVacuum(store: Store): Chore {
   let vacuumedAt = 0;
   let checkpointBytes: number | undefined;
-  let checkpointAt = Date.now();
+  let checkpointAt = performance.now();
   return defineChore("vacuum", {
     every: "1m",
     deadline: "2m",
@@ -49,11 +49,11 @@ function embeddedVacuum(store: Store): Chore {
         context.count("vacuums", 1);
       }
       const grown = (await walBytes(store)) - checkpointBytes;
-      const isLong = Date.now() - checkpointAt >= CHECKPOINT_AFTER_MS;
+      const isLong = performance.now() - checkpointAt >= CHECKPOINT_AFTER_MS;
       if (grown >= CHECKPOINT_AFTER_BYTES || (isLong && grown > 1_048_576)) {
         await checkpoint(store, TIMEOUT_MS);
         checkpointBytes = await walBytes(store);
-        checkpointAt = Date.now();
+        checkpointAt = performance.now();
         context.count("checkpoints", 1);
       }
     },

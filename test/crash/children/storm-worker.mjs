@@ -132,6 +132,8 @@ const common = {
   ...(config.timeout && { timeout: config.timeout }),
 };
 const work = defineJob("storm.work", { ...common, run });
+// An endless loop is ended by its timeout: nothing else would ever end it.
+const loop = defineJob("storm.loop", { ...common, attempts: 2, timeout: "2s", run });
 const light = defineJob("storm.light", {
   ...common,
   async run(job) {
@@ -184,11 +186,12 @@ process.on("SIGTERM", () => {
     },
   );
 });
-await hf.work([work, light, after, batch], {
+await hf.work([work, loop, light, after, batch], {
   concurrency: config.concurrency ?? 8,
   name: config.name,
   grace: config.grace ?? "200ms",
   abortGrace: "200ms",
+  hungHook: new URL("../../long/children/hung-hook.mjs", import.meta.url),
   ...(config.poll ? { poll: config.poll } : {}),
 });
 say("ready");

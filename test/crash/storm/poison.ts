@@ -1,12 +1,12 @@
-// Jobs that end their process: by a signal, by abort(), by using up its memory. Each ends dead, and nobody else pays for it.
+// Jobs that end their process: by a signal, by abort(), by using up its memory, by an endless loop. Each ends dead, and nobody else pays for it.
 import type { Fault } from "./faults.ts";
 import { SCHEMA } from "./storm.ts";
 
-const WAYS = ["kill", "abort", "memory"] as const;
+const WAYS = ["kill", "abort", "memory", "loop"] as const;
 let next = 0;
 
 export const feedPoison: Fault = async (storm) => {
-  // Not more than three at a time: each takes its process along four times.
+  // Not more than three at a time: each takes its process along, four times most of them.
   const [row] = await storm.ask<{ count: number }>(
     `select count(*)::integer as count from ${SCHEMA}.jobs where state <> 'dead' and payload ->> 'die' is not null`,
   );

@@ -1,6 +1,8 @@
 // What is asked for during a storm: single enqueues, many at once, in callers' own transactions, with keys (again and
-// again when the answer is unknown), in groups, later, with priorities, things that are refused, cancels, and batches.
+// again when the answer is unknown), in groups, later, with priorities, things that are refused, cancels, batches, and parcels.
+// A recipient of the parcels is here as well: it takes in whatever arrives, and says what.
 // Each is in the history before it is sent.
+import { createHash } from "node:crypto";
 import { Client } from "pg";
 import { defineBatch, defineJob, type Enqueued, type EnqueueOptions, type Holdfast } from "#src/index.js";
 import type { Asked, History } from "../../support/history/record.ts";
@@ -8,6 +10,7 @@ import type { Random } from "../../support/random.ts";
 
 /** Only enqueued here: the handlers are the workers'. */
 const work = defineJob("storm.work", { attempts: 4, run: () => undefined });
+const loop = defineJob("storm.loop", { attempts: 2, run: () => undefined });
 const light = defineJob("storm.light", { attempts: 4, run: () => undefined });
 const batch = defineBatch<unknown, unknown, "saved">("storm.batch", {
   concurrency: 20,
@@ -35,6 +38,8 @@ export interface Producers {
   /** So many, one after the other, each of which must be ok: for the time after the last fault. */
   tail(count: number): Promise<void>;
   stop(): Promise<void>;
+  /** The recipient goes on until then. */
+  close(): Promise<void>;
   readonly asked: number;
 }
 
@@ -211,7 +216,45 @@ export function makeProducers(input: ProducersInput): Producers {
     }
   }
 
-  async function loop(index: number): Promise<void> {
+  const inbox = hf.inbox("storm");
+
+  /** A parcel, put again until the answer is known. */
+  async function post(): Promise<void> {
+    const n = (last += 1);
+    const key = `p${n}`;
+    const bytes = Buffer.alloc(
+      random.whole(1, random.chance(0.2) ? 600_000 : 20_000),
+      hash("sha512", Buffer.from(key)),
+    );
+    const asked: Asked = { n, key, sha256: hash("sha256", bytes) };
+    do {
+      const op = history.asked("put", [asked]);
+      try {
+        const { id, created } = await inbox.put(bytes, { name: key, key });
+        return history.ok(op, { ids: [id], created: [created] });
+      } catch (error) {
+        history.notOk(op, "unknown", error);
+        await sleep(random.whole(10, 100));
+      }
+    } while (!isOver);
+  }
+
+  const receiving = new AbortController();
+  async function receive(): Promise<void> {
+    while (!receiving.signal.aborted) {
+      try {
+        for await (const arrival of inbox.poll({ every: "500ms", hold: "5s", signal: receiving.signal })) {
+          const content = await arrival.open();
+          history.arrived(arrival.parcel.key!, hash("sha256", await content.bytes()));
+        }
+      } catch {
+        // It is left in the inbox, and comes again.
+        await sleep(50);
+      }
+    }
+  }
+
+  async function produce(index: number): Promise<void> {
     while (!isOver) {
       if (isFull) {
         await sleep(50);
@@ -224,11 +267,13 @@ export function makeProducers(input: ProducersInput): Producers {
       else if (lot < 0.91) await again();
       else if (lot < 0.93) await refused();
       else if (lot < 0.97) await cancel();
+      else if (lot < 0.98) await post();
       else if (input.batches && index === 0 && lot > 0.99) await makeBatch();
       await sleep(random.whole(0, 12));
     }
   }
 
+  let recipient: Promise<void> | undefined;
   async function watch(): Promise<void> {
     while (!isOver) {
       isFull = (await input.waiting().catch(() => Infinity)) > input.backlog;
@@ -241,22 +286,31 @@ export function makeProducers(input: ProducersInput): Producers {
       return last;
     },
     start() {
-      loops = [watch(), ...Array.from({ length: input.loops }, (_, index) => loop(index))];
+      recipient ??= receive();
+      loops = [watch(), ...Array.from({ length: input.loops }, (_, index) => produce(index))];
     },
     add: (asked, payload = {}) => {
       const n = (last += 1);
-      return one({ asked: { n, ...asked }, kind: work, payload: { n, ...asked, ...payload }, options: {} });
+      const kind = "die" in payload && payload.die === "loop" ? loop : work;
+      return one({ asked: { n, ...asked }, kind, payload: { n, ...asked, ...payload }, options: {} });
     },
     async tail(count) {
       for (let done = 0; done < count; done += 1) await one(want({}, {}));
+      await post();
     },
     async stop() {
       isOver = true;
       await Promise.all(loops);
       loops = [];
     },
+    async close() {
+      receiving.abort();
+      await recipient;
+    },
   };
 }
+
+const hash = (algorithm: string, bytes: Uint8Array): string => createHash(algorithm).update(bytes).digest("hex");
 
 class NotCommitted extends Error {}
 

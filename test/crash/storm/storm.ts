@@ -169,6 +169,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
     heals,
     async close() {
       await producers.stop();
+      await producers.close();
       await killChildren();
       delete process.env["NODE_OPTIONS"];
       await hf.close();
@@ -217,6 +218,8 @@ export async function endStorm(
   const drainedInMs = Math.round(performance.now() - healedAt);
   const exits = await Promise.all(
     places.map(async ({ worker }) => {
+      // One that has only just been started again does not know yet what it is asked to do.
+      await worker.child.until("ready").catch(() => {});
       const last = worker.child;
       await worker.stop();
       return { name: last.name, exit: await last.exited, errors: last.errors };
@@ -272,7 +275,8 @@ async function drained({ ask }: Storm, limitMs: number): Promise<void> {
   for (;;) {
     const jobs = await ask(`select 1 from ${SCHEMA}.jobs where state <> 'dead' limit 1`);
     const batches = await ask(`select 1 from ${SCHEMA}.batches where finished_at is null limit 1`);
-    if (jobs.length === 0 && batches.length === 0) return;
+    const parcels = await ask(`select 1 from ${SCHEMA}.parcels where acked_at is null limit 1`);
+    if (jobs.length + batches.length + parcels.length === 0) return;
     // The judge says what is missing.
     if (Date.now() > until) return;
     await sleep(100);

@@ -62,6 +62,15 @@ export interface Facts {
   /** Finished jobs that were purged before their time. */
   purgedEarly: string[];
   batches: BatchFact[];
+  parcels: ParcelFact[];
+}
+
+export interface ParcelFact {
+  key: string;
+  /** As the parcel says, and of the bytes that are really there. */
+  sha256: string;
+  contentSha256: string | null;
+  acked: boolean;
 }
 
 export interface BatchFact {
@@ -183,6 +192,12 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
        select * from ${s}.batch_log l where l.batch_id = b.id order by l.n desc limit 1) l`,
     [follow],
   );
+  const parcels = await rows<ParcelFact>(
+    `select p.key, encode(p.sha256, 'hex') as sha256, p.acked_at is not null as acked,
+       (select encode(sha256(string_agg(c.bytes, ''::bytea order by c.n)), 'hex') from ${s}.parcel_chunks c
+        where c.parcel_id = p.id) as "contentSha256"
+     from ${s}.parcels p`,
+  );
   return {
     jobs,
     audit: audit.filter((entry) => !entry.what.startsWith("purged")),
@@ -193,5 +208,6 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
     keys: new Map(keys.map(({ key, job }) => [key, job])),
     purgedEarly: audit.filter((entry) => entry.what === "purged-early").map((entry) => entry.job),
     batches,
+    parcels,
   };
 }

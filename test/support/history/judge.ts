@@ -2,7 +2,7 @@
 // histories and must see through each of them (test/model/judge.test.ts).
 //
 // Each invariant says how much it looked at and what broke it. A run in which nothing worked proves nothing: it fails too.
-// I12 (parcels) and I13 (schedules) are not here: test/inbox/faults.test.ts judges the first, the second waits for schedules.
+// I13 (schedules) is not here: there are none.
 import type { AuditFact, Facts, JobFact } from "./facts.ts";
 import type { Asked, Line } from "./record.ts";
 
@@ -102,6 +102,25 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I10", batch.doubles === 0, () => `batch ${batch.id}: ${batch.doubles} effects twice`);
   }
 
+  // I12: a parcel that was acknowledged is there once and whole, and arrived; nothing else did.
+  const parcels = groupBy(facts.parcels, (parcel) => parcel.key);
+  for (const [key, { sha256, isAcked }] of told.puts) {
+    const found = parcels.get(key) ?? [];
+    if (isAcked)
+      check("I12", found.length === 1, () => `parcel ${key} was acknowledged and is there ${found.length} times`);
+    if (isAcked) check("I12", told.arrived.has(key), () => `parcel ${key} was acknowledged and never arrived`);
+    for (const parcel of found) {
+      check("I12", parcel.sha256 === sha256, () => `parcel ${key} says that it is something else`);
+      check("I12", parcel.contentSha256 === sha256, () => `parcel ${key} is not what was put`);
+      check("I12", parcel.acked, () => `parcel ${key} was never acked`);
+    }
+  }
+  for (const key of parcels.keys()) check("I12", told.puts.has(key), () => `parcel ${key} was never put`);
+  for (const [key, hashes] of told.arrived) {
+    const wanted = told.puts.get(key)?.sha256;
+    for (const hash of hashes) check("I12", hash === wanted, () => `parcel ${key} arrived as something else`);
+  }
+
   check("I14", facts.purgedEarly.length === 0, () => `purged before their time: ${facts.purgedEarly.join(", ")}`);
 
   // I15: it came to rest after the last fault, and what was asked then was done.
@@ -152,6 +171,9 @@ interface Told {
   /** Definitely not accepted, in every try. */
   refused: Set<number>;
   keys: Map<string, Set<string>>;
+  puts: Map<string, { sha256: string; isAcked: boolean }>;
+  /** Key → the hashes it arrived with. */
+  arrived: Map<string, Set<string>>;
   phases: Map<string, number>;
   faults: number;
   during: { asked: number; ok: number };
@@ -166,6 +188,8 @@ function readHistory(lines: readonly Line[]): Told {
     acked: new Map(),
     refused: new Set(),
     keys: new Map(),
+    puts: new Map(),
+    arrived: new Map(),
     phases: new Map(),
     faults: 0,
     during: { asked: 0, ok: 0 },
@@ -182,10 +206,17 @@ function readHistory(lines: readonly Line[]): Told {
       if (line.phase === "healed") when = "tail";
     } else if ("fault" in line) {
       told.faults += 1;
+    } else if ("arrived" in line) {
+      told.arrived.set(line.arrived, (told.arrived.get(line.arrived) ?? new Set()).add(line.sha256));
     } else if (line.is === "asked") {
       told.ops += 1;
       open.set(line.op, { jobs: line.jobs, verb: line.verb, when });
       if (when) told[when].asked += 1;
+      if (line.verb === "put") {
+        for (const { key, sha256 } of line.jobs) {
+          if (!told.puts.has(key!)) told.puts.set(key!, { sha256: sha256!, isAcked: false });
+        }
+      }
       if (line.verb === "enqueue") {
         // The same key again is about the job that was first: its payload stays.
         for (const job of line.jobs) if (!told.asked.has(job.n)) told.asked.set(job.n, job);
@@ -196,6 +227,9 @@ function readHistory(lines: readonly Line[]): Told {
       open.delete(line.op);
       told.answers[line.is] += 1;
       if (line.is === "ok" && asked.when) told[asked.when].ok += 1;
+      if (asked.verb === "put" && line.is === "ok") {
+        for (const { key } of asked.jobs) told.puts.get(key!)!.isAcked = true;
+      }
       if (asked.verb !== "enqueue") continue;
       for (const [index, job] of asked.jobs.entries()) {
         if (line.is === "unknown") maybe.add(job.n);

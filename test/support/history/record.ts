@@ -21,12 +21,18 @@ export interface Asked {
   items?: number;
   die?: boolean;
   light?: boolean;
+  /** Of a parcel: the hash of its bytes. */
+  sha256?: string;
 }
 
+export type Verb = "enqueue" | "cancel" | "put";
+
 export type Line =
+  /** A recipient got a parcel, all of it. */
+  | { at: number; arrived: string; sha256: string }
   | { at: number; phase: Phase }
   | { at: number; fault: string; on?: string }
-  | { at: number; op: number; is: "asked"; verb: "enqueue" | "cancel"; jobs: Asked[] }
+  | { at: number; op: number; is: "asked"; verb: Verb; jobs: Asked[] }
   | { at: number; op: number; is: "ok"; ids: string[]; created?: boolean[]; conflict?: boolean[] }
   | { at: number; op: number; is: "failed" | "unknown"; error: string };
 
@@ -36,7 +42,8 @@ export interface History {
   fault(fault: string, on?: string): void;
   /** Counts of faults by name. */
   readonly faults: Readonly<Record<string, number>>;
-  asked(verb: "enqueue" | "cancel", jobs: Asked[]): number;
+  asked(verb: Verb, jobs: Asked[]): number;
+  arrived(key: string, sha256: string): void;
   ok(op: number, answer: { ids: string[]; created?: boolean[]; conflict?: boolean[] }): void;
   notOk(op: number, is: "failed" | "unknown", error: unknown): void;
   /** Writes all of it, compressed. */
@@ -62,6 +69,7 @@ export function makeHistory(): History {
       lines.push({ at: at(), op, is: "asked", verb, jobs });
       return op;
     },
+    arrived: (key, sha256) => void lines.push({ at: at(), arrived: key, sha256 }),
     ok: (op, answer) => void lines.push({ at: at(), op, is: "ok", ...answer }),
     notOk(op, is, error) {
       const text = error instanceof Error ? `${codeOf(error)}${error.message}` : String(error);

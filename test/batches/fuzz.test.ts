@@ -1,0 +1,63 @@
+// Items, results, outcomes and errors of every shape: an item is refused when it is added, or it ends, and its batch with it.
+// FUZZ_CASES=2000 for more, FUZZ_SEED repeats a run.
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { HoldfastError } from "#src/errors.js";
+import { defineBatch } from "#src/job/define-batch.js";
+import { uniqueName } from "../support/make.ts";
+import { nastyError, nastyText, nastyValue } from "../support/nasty.ts";
+import { TIERS, useHoldfast } from "../support/open-test.ts";
+import { seedFrom } from "../support/random.ts";
+
+const CASES = Math.ceil(Number(process.env["FUZZ_CASES"] ?? 200) / 5);
+const deed = fc.record({
+  payload: fc.oneof(nastyValue, nastyText),
+  how: fc.constantFrom("returns", "throws", "names an outcome"),
+  text: nastyText,
+  value: nastyValue,
+  error: nastyError,
+});
+
+describe.each(TIERS)("%s", (tier) => {
+  const bench = useHoldfast(tier);
+
+  test(`${CASES} items of every shape: each is refused, or ends`, { timeout: 60_000 + CASES * 400 }, async () => {
+    const { hf } = bench;
+    const seed = seedFrom(process.env["FUZZ_SEED"]);
+    const deeds = fc.sample(deed, { numRuns: CASES, seed });
+    const byBatch = new Map<string, (typeof deeds)[number]>();
+    const kind = defineBatch<unknown, unknown, "saved">(uniqueName("fuzz"), {
+      attempts: 1,
+      outcomes: { saved: {} },
+      run(item) {
+        const { how, text, value, error } = byBatch.get(item.batchId)!;
+        if (how === "throws") throw error();
+        if (how === "returns") return { outcome: "saved", result: value };
+        return text as "saved";
+      },
+    });
+    let refused = 0;
+    for (const each of deeds) {
+      const before = byBatch.size;
+      try {
+        const { id } = await hf.batches.create(kind, [each.payload], { key: `${before}` });
+        byBatch.set(id, each);
+      } catch (error) {
+        // A sentence and a code for whoever called, never an error of the database.
+        expect(error, `FUZZ_SEED=${seed}`).toBeInstanceOf(HoldfastError);
+        refused += 1;
+      }
+    }
+    const worker = await hf.work([kind], { concurrency: 10, poll: "50ms" });
+    const ended = { saved: 0, error: 0 };
+    for (const id of byBatch.keys()) {
+      const { state, counts } = await hf.batches.wait(id, { timeout: "60s" });
+      expect(state, `FUZZ_SEED=${seed}`).toBe("done");
+      ended.saved += counts["saved"]!;
+      ended.error += counts["error"]!;
+    }
+    await worker.stop();
+    expect(ended.saved + ended.error).toBe(byBatch.size);
+    expect(Math.min(refused, ended.saved, ended.error)).toBeGreaterThan(0);
+  });
+});
