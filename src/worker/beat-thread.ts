@@ -9,6 +9,7 @@ import { openPostgres } from "../db/postgres.ts";
 import type { ErrorRecord } from "../job/outcome.ts";
 import { type ClaimedJob, claimedByToken } from "../store/jobs/claim.ts";
 import { keepEndedIn } from "../store/jobs/keep-ended.ts";
+import { whyNotSettled } from "../store/jobs/settle.ts";
 import { settleAnyRuns } from "../store/batches/settle-any.ts";
 import { makeStore } from "../store/sql.ts";
 import { clockMs, startBeats } from "./beater.ts";
@@ -79,7 +80,14 @@ async function main(input: ThreadInput): Promise<void> {
       }
       looked.add(token);
     }
-    const overdue = [...inHand.values()].filter(({ kind, heldAt }) => clockMs() - heldAt > kind.timeoutMs + MARGIN_MS);
+    const late = [...inHand.values()].filter(({ kind, heldAt }) => clockMs() - heldAt > kind.timeoutMs + MARGIN_MS);
+    if (late.length === 0) return;
+    // What was sent before the silence may have been written since then: that run is over, and hangs nowhere.
+    const fates = await whyNotSettled(
+      store,
+      late.map(({ job, token }) => ({ id: job.id, token })),
+    );
+    const overdue = late.filter(({ job }) => ["locked", "lost", "back"].includes(fates.get(job.id)!));
     if (overdue.length === 0 || silentForMs() < MARGIN_MS || board.lifeMs() !== silentSince) return;
     const isNews = !isHung;
     isHung = true;

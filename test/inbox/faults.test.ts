@@ -200,7 +200,11 @@ describe.each(TIERS)("%s", (tier) => {
       const hf = await openTest({ database, inbox: { draftTimeout: "1s" } });
       clean.unshift(() => hf.close());
       await hf.clock.advance("1h");
-      await hf.janitor.run("purge-inbox");
+      // A run has a budget of time: what it did not get to is for the next.
+      for (let hasMore = true; hasMore;) {
+        const [run] = await hf.janitor.run("purge-inbox");
+        hasMore = !run!.ran || run!.more;
+      }
       const { db, store } = partsOf(hf);
       const { rows } = await db.query<{ drafts: number; parcels: number; acked: number; chunks: number }>(
         `select (select count(*)::integer from "${store.schema}".parcel_drafts) as drafts,

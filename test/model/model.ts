@@ -139,8 +139,10 @@ export class Model {
         job.runAt <= this.now &&
         (alone || Math.max(job.runAt, job.startedAt) < this.now - 300_000),
     );
-    const first = Math.min(...due.map((job) => job.runAt));
-    return due.filter((job) => job.runAt === first).map((job) => job.id);
+    const fewest = Math.min(...due.map((job) => job.crashes));
+    const next = due.filter((job) => job.crashes === fewest);
+    const first = Math.min(...next.map((job) => job.runAt));
+    return next.filter((job) => job.runAt === first).map((job) => job.id);
   }
 
   take(ids: readonly string[], token: string, leaseMs: number, how: { alone?: boolean; light?: boolean } = {}): void {

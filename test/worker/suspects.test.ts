@@ -77,6 +77,19 @@ describe.each(TIERS)("a worker died, %s", (tier) => {
     expect(await beside()).toMatchObject([{ id }]);
   });
 
+  test("the first in line is not hit again and again: a suspect that crashed alone waits for those that did not", async () => {
+    const kind = makeKind();
+    const first = await bench.hf.enqueue(kind, null);
+    const second = await bench.hf.enqueue(kind, null);
+    await makeSuspect(bench, first.id, 1);
+    await makeSuspect(bench, second.id, 0);
+    const leases = JSON.stringify([{ kind: kind.kind, lease_ms: 1_000 }]);
+    const next = async (): Promise<unknown> =>
+      await claimSuspect(bench.store, { token: randomToken(), workerId: randomUUID(), leases }, [kind.kind], true);
+    expect(await next()).toMatchObject([{ id: second.id }]);
+    expect(await next()).toMatchObject([{ id: first.id }]);
+  });
+
   test("what a worker of this process left behind when it stopped is recovered by its neighbours", async () => {
     const kind = makeKind({ lease: "500ms", run: () => "ran" });
     // As long as this is there, the database takes no end of the job.

@@ -147,7 +147,9 @@ const CLAIM_SUSPECT = routine({
   where j.hold = 2 and j.kind = any($4::text[]) and j.state = 'pending' and j.run_at <= :schema.clock()
     -- Since its last run, that is: it may have been in the queue for hours before it was ever suspected.
     and ($5::boolean or greatest(j.run_at, j.started_at) < :schema.clock() - interval '5 minutes')
-  order by j.run_at limit 1 for update of j skip locked
+  -- Whoever has not crashed alone comes first: with processes that are killed from outside, the first in line would be
+  -- hit again and again, and be taken for the cause.
+  order by j.crash_count, j.run_at limit 1 for update of j skip locked
 ),
 ${take("$5::boolean")}`,
 });
