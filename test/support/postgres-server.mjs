@@ -11,6 +11,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -24,6 +25,8 @@ const NOBODY = 65534;
 const isRoot = () => typeof process.getuid === "function" && process.getuid() === 0;
 const asNobody = () => (isRoot() ? { uid: NOBODY, gid: NOBODY } : {});
 
+const runs = (bin) => spawnSync(join(bin, "postgres"), ["--version"]).status === 0;
+
 /** A world-readable copy of the binaries: node_modules of root's home cannot be read by the uid that runs the server. */
 function copyBinaries() {
   const os = platform() === "win32" ? "windows" : platform();
@@ -32,26 +35,27 @@ function copyBinaries() {
   const packageRoot = dirname(dirname(require.resolve(packageName)));
   const { version } = JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8"));
   const target = join(tmpdir(), `holdfast-postgres-${version}-${process.getuid?.() ?? 0}`);
-  const done = join(target, "native", "bin", "postgres");
-  if (!existsSync(join(target, "complete"))) {
+  const bin = join(target, "native", "bin");
+  if (!runs(bin)) {
     const staging = mkdtempSync(join(tmpdir(), "holdfast-postgres-staging-"));
-    cpSync(join(packageRoot, "native"), join(staging, "native"), { recursive: true });
+    // As they are: resolved, links would lead into this node_modules, and the copy would end with it.
+    cpSync(join(packageRoot, "native"), join(staging, "native"), { recursive: true, verbatimSymlinks: true });
     // The package makes its library symlinks in an install script, which may not have run.
     const links = JSON.parse(readFileSync(join(packageRoot, "native", "pg-symlinks.json"), "utf8"));
     for (const { source, target: link } of links) {
       if (existsSync(join(staging, link))) continue;
       const from = source.slice(dirname(link).length + 1);
+      rmSync(join(staging, link), { force: true });
       symlinkSync(from, join(staging, link));
     }
     spawnSync("chmod", ["-R", "a+rX", staging]);
-    mkdirSync(target, { recursive: true });
-    if (!existsSync(done))
-      cpSync(join(staging, "native"), join(target, "native"), { recursive: true, verbatimSymlinks: true });
-    spawnSync("chmod", ["-R", "a+rX", target]);
-    rmSync(staging, { recursive: true, force: true });
-    mkdirSync(join(target, "complete"), { recursive: true });
+    // Another process may have been at the same meanwhile.
+    if (!runs(bin)) {
+      rmSync(target, { recursive: true, force: true });
+      renameSync(staging, target);
+    } else rmSync(staging, { recursive: true, force: true });
   }
-  return join(target, "native", "bin");
+  return bin;
 }
 
 export function freePort() {
