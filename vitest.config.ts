@@ -1,4 +1,4 @@
-// One real PostgreSQL for the whole run (test/support/global-setup.ts). Three workers on two cores: much of a test is waiting.
+// One real PostgreSQL for the whole run (test/support/global-setup.ts). Two workers: the tests share two cores with it.
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -6,7 +6,7 @@ export default defineConfig({
     include: ["test/**/*.test.ts", "apps/*/test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // A second, the default, is one refresh of the dashboard.
