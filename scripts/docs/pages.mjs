@@ -12,6 +12,7 @@ const BESIDE = [
   "SECURITY.md",
   "bench/README.md",
   "bench/faults/README.md",
+  "test/crash/README.md",
 ];
 
 /** Every page that is written by hand, as a path in this repository. */
