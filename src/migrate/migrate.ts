@@ -112,7 +112,18 @@ async function createSchema(tx: Queryable, schema: string): Promise<void> {
 
 function inSchema(sql: string, schema: string): string {
   const quoted = quoteSchema(schema);
-  return sql.replaceAll(":schema", () => quoted);
+  return withFreeQuotes(sql, quoted).replaceAll(":schema", () => quoted);
+}
+
+/** A schema may have any name: the dollar quotes around bodies must not be part of it. */
+function withFreeQuotes(sql: string, quoted: string): string {
+  let text = sql;
+  for (const quote of new Set(sql.match(/\$\w*\$/g))) {
+    let free = quote;
+    while (quoted.includes(free)) free = `$q${free.slice(1)}`;
+    text = text.replaceAll(quote, () => free);
+  }
+  return text;
 }
 
 const recordAsText = (migration: Migration, schema: string): string =>

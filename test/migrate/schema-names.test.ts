@@ -27,6 +27,7 @@ const NAMES = [
   "select",
   "Große Aufträge 🚚",
   "n".repeat(63),
+  "$enqueue$ $q$",
   "$$ $routine$ :schema :quote :leaf \\",
   "new\nline; drop table public.y; --",
   "\"\" '' -- /* */ %s %I $1 a.b",
