@@ -14,7 +14,8 @@ async function onTerminal(
   options: { cwd: string; env?: Record<string, string>; answer?: [question: string, says: string] },
 ): Promise<{ code: number | null; screen: string }> {
   const quoted = [process.execPath, main, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
-  const { FORCE_COLOR: _, NO_COLOR: __, HOLDFAST_URL: ___, ...env } = process.env;
+  // With CI set, Node takes every terminal for one without colours.
+  const { FORCE_COLOR: _, NO_COLOR: __, HOLDFAST_URL: ___, CI: ____, ...env } = process.env;
   const child: ChildProcess = spawn("script", ["-qec", quoted, "/dev/null"], {
     cwd: options.cwd,
     env: { ...env, TERM: "xterm-256color", ...options.env },

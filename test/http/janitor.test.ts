@@ -28,6 +28,7 @@ describe.each(TIERS)("%s", (tier) => {
     expect(list.chores).toContainEqual({
       name: "sweep-things",
       everyMs: 3_600_000,
+      everywhere: false,
       deadlineMs: 30_000,
       batchSize: 1_000,
       budgetMs: 5_000,

@@ -42,7 +42,10 @@ function happened(count: number): void {
 export function togglePause(): void {
   isPaused.value = !isPaused.value;
   missed.value = 0;
-  if (!isPaused.value) refresh();
+  if (!isPaused.value) return refresh();
+  // A look that was due in a moment would still change the view.
+  clearTimeout(waiting);
+  waiting = undefined;
 }
 
 let stream: AbortController | undefined;
@@ -63,7 +66,7 @@ async function listen(): Promise<void> {
       if (!response.ok || !response.body) throw new Error(String(response.status));
       link.value = "live";
       pause = 500;
-      refresh();
+      if (!isPaused.value) refresh();
       await read(response.body);
     } catch {
       // Told by `link`.
