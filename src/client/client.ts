@@ -1,5 +1,5 @@
 // The client: what open() gives. It only delegates; the work is done in the rooms below.
-import { JOB_EVENTS } from "../metrics/job-ended.ts";
+import { JOB_ENDED } from "../metrics/job-ended.ts";
 import type { Batches } from "../batches/batches.ts";
 import { makeBatchChores } from "../batches/chores.ts";
 import { makeHandBack } from "../batches/hand-back.ts";
@@ -178,7 +178,7 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     keepEnded,
     onAdvanced: (batchId, advanced) => tellAdvanced({ wakeUps, events }, batchId, advanced),
     onEnded(listener) {
-      const stops = JOB_EVENTS.map((name) => events.on(name, (event) => listener(event.jobId)));
+      const stops = JOB_ENDED.map((name) => events.on(name, (event) => listener(event.jobId)));
       return () => {
         for (const stop of stops) stop();
       };
