@@ -4,9 +4,9 @@
 // One look at the end of the feed serves all streams, and there is none while nobody listens. A reader that is slow is
 // given nothing more until it has taken what it has: the feed waits in the database, not here.
 import type { Holdfast } from "../client/client.ts";
-import { checkOwner } from "../batches/create-options.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
+import { checkInboxName } from "../shared/inbox-name.ts";
 import type { Pulse } from "../shared/pulse.ts";
 import { toChangesView } from "./batch-view.ts";
 import { Refusal } from "./errors.ts";
@@ -134,7 +134,7 @@ export function makeChangeStreams(hf: Holdfast): ChangeStreams {
         throw new OptionInvalid(`since is ${JSON.stringify(since.slice(0, 50))}.`, "Give the `next` of an answer.");
       }
       // Said now: a question that is always refused would keep those behind it from being told.
-      if (owner !== undefined) checkOwner("owner", owner);
+      if (owner !== undefined) checkInboxName("owner", owner);
       if (streams.size >= MAX_STREAMS) {
         throw new Refusal("HOLDFAST_HTTP_TOO_MANY_STREAMS", `${MAX_STREAMS} streams are open.`, "Try again later.", {
           "retry-after": "5",
