@@ -15,7 +15,7 @@ export interface JobOptions<Payload, Input, Result> {
   queue?: string;
   attempts?: number;
   backoff?: Backoff;
-  /** Kept by heartbeats while the process lives. */
+  /** How long after its last beat a worker is taken for dead; beats make it longer while the process lives. */
   lease?: Duration;
   /** The wall clock for a handler that is alive but stuck. */
   timeout?: Duration;
