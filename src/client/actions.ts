@@ -102,8 +102,8 @@ export function makeActions({ store, hurry }: ActionsInput): Actions {
     get: (id) => readAction(store, checkId(id, "The action id")),
     async list({ limit = 50, cursor } = {}) {
       const before = cursor === undefined ? null : checkId(cursor, "cursor");
-      const found = await listActions(store, before, checkLimit(limit, MAX_PAGE) + 1);
-      const { page: actions, next } = cutPage(found, limit);
+      const rows = await listActions(store, before, checkLimit(limit, MAX_PAGE) + 1);
+      const { page: actions, next } = cutPage(rows, limit);
       return { actions, next };
     },
     async cancel(id) {
