@@ -21,11 +21,12 @@ test("a listener that throws is reported and does not keep the others from heari
 test("an async listener that fails is reported, and ends no process", async () => {
   const reported: unknown[] = [];
   const emitter = makeEmitter<Events>((error) => reported.push(error));
-  const listener: (event: { n: number }) => void = async () => {
+  const fail = async (): Promise<void> => {
     await Promise.resolve();
     throw new Error("later");
   };
-  emitter.on("tick", listener);
+  // The types let any function through whose answer nobody reads.
+  emitter.on("tick", fail as () => void);
   emitter.emit("tick", { n: 1 });
   await expect.poll(() => reported).toEqual([expect.objectContaining({ message: "later" })]);
 });
