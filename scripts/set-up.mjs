@@ -58,6 +58,7 @@ export function build({ force = false } = {}) {
   // Files whose source is gone must not stay importable.
   if (force) rmSync(join(root, "dist"), { recursive: true, force: true });
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json"]);
+  // What `npx holdfast` runs. The compiler makes it anew, without the right to be run.
   chmodSync(join(root, "dist", "cli", "main.js"), 0o755);
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", join("dashboard", "widget")]);
   run(process.execPath, ["scripts/build-dashboard.mjs"]);
