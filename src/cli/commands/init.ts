@@ -73,12 +73,13 @@ function stepsInProject(starter: Manifest, own: Manifest): string[] {
   const known = { ...own.dependencies, ...own.devDependencies };
   const lacking = (packages: Record<string, string> = {}): string[] =>
     Object.keys(packages).filter((name) => !(name in known));
+  const { dev = "", test = "" } = starter.scripts ?? {};
   const [needed, forWork] = [lacking(starter.dependencies), lacking(starter.devDependencies)];
   return [
     ...(needed.length > 0 ? [`npm install ${needed.join(" ")}`] : []),
     ...(forWork.length > 0 ? [`npm install --save-dev ${forWork.join(" ")}`] : []),
-    `npx ${starter.scripts?.["dev"]}`,
-    `${starter.scripts?.["test"]}`,
+    `npx ${dev}`,
+    test,
   ];
 }
 
