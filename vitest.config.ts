@@ -7,6 +7,8 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     maxWorkers: 2,
+    // What is built needs no transformation: Node itself imports it, which takes a fifth of the time for every file.
+    server: { deps: { external: [/\/dist\//] } },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // A second, the default, is one refresh of the dashboard.

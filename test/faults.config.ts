@@ -1,12 +1,15 @@
 // What takes longer than `npm test` may: test/**/*.faults.ts, one after the other, each with a server of its own.
 import { defineConfig } from "vitest/config";
 
+process.env["TEST_FSYNC"] ??= "on";
+
 export default defineConfig({
   test: {
     root: new URL("..", import.meta.url).pathname,
     include: ["test/**/*.faults.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
+    server: { deps: { external: [/\/dist\//] } },
     maxWorkers: 1,
     fileParallelism: false,
     testTimeout: 600_000,

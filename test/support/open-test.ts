@@ -1,10 +1,12 @@
 // A Holdfast on each tier for tests. useHoldfast("server") has a database of its own on the run's PostgreSQL;
 // useHoldfast("embedded") has a folder of its own, copied from one that was initialised before: making a fresh one
 // takes seconds. After the last test of its describe the tables are checked and everything is closed and removed.
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
-import { cp, mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll } from "vitest";
 import type { Db } from "#src/db/db.js";
 import { MIGRATIONS } from "#src/migrate/migrations.generated.js";
@@ -12,7 +14,9 @@ import { open } from "#src/open.js";
 import type { Store } from "#src/store/sql.js";
 import { openTest, partsOf, type OpenTestOptions, type TestHoldfast } from "#src/testing/open-test.js";
 import { assertSound } from "./assert-sound.ts";
-import { createDatabase } from "./database.ts";
+import { createMigratedDatabase } from "./database.ts";
+
+const execute = promisify(execFile);
 
 export type Tier = "server" | "embedded";
 export const TIERS: Tier[] = ["server", "embedded"];
@@ -90,14 +94,15 @@ function given<T>(value: T | undefined): T {
 }
 
 async function serverPlace(): Promise<Place> {
-  const database = await createDatabase();
+  const database = await createMigratedDatabase();
   return { url: database.url, remove: () => database.drop() };
 }
 
 async function embeddedPlace(): Promise<Place> {
   const home = await mkdtemp(join(tmpdir(), "holdfast-test-"));
   const folder = join(home, "data");
-  await cp(await initialisedFolder(), folder, { recursive: true });
+  // Node's own cp takes ten times the processor time for these thousand files.
+  await execute("cp", ["-R", await initialisedFolder(), folder]);
   return { url: `embedded:${folder}`, remove: () => rm(home, { recursive: true, force: true }) };
 }
 
