@@ -1,5 +1,6 @@
 // One real PostgreSQL for the whole run (test/support/global-setup.ts). Two workers: the tests share two cores with it.
 import { defineConfig } from "vitest/config";
+import { QUICK_ENGINE } from "./test/support/quick-engine.ts";
 
 export default defineConfig({
   test: {
@@ -7,6 +8,7 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     maxWorkers: 2,
+    execArgv: QUICK_ENGINE,
     // What is built needs no transformation: Node itself imports it, which takes a fifth of the time for every file.
     server: { deps: { external: [/\/dist\//] } },
     testTimeout: 30_000,

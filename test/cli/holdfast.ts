@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 
 export const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
@@ -56,7 +57,11 @@ export async function makeFolder(): Promise<string> {
 }
 
 function launch(args: readonly string[], { cwd = tmpdir(), env, stdin = "" }: RunOptions, program = main) {
-  const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnv(env), stdio: "pipe" });
+  const child = spawn(process.execPath, [...QUICK_ENGINE, program, ...args], {
+    cwd,
+    env: cleanEnv(env),
+    stdio: "pipe",
+  });
   children.add(child);
   const output: Output = { code: null, stdout: "", stderr: "" };
   const hearers = new Set<() => void>();

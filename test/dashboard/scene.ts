@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { launchChromium } from "./chromium.mjs";
 
 export interface Scene {
@@ -16,7 +17,7 @@ export interface Scene {
 const PROGRAM = new URL("./children/scene.mjs", import.meta.url).pathname;
 
 export async function startScene(env: Record<string, string> = {}): Promise<Scene> {
-  const child = spawn(process.execPath, [PROGRAM], {
+  const child = spawn(process.execPath, [...QUICK_ENGINE, PROGRAM], {
     env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });

@@ -19,6 +19,7 @@ import { pull } from "#src/cli/pull.js";
 import { openTest, partsOf } from "#src/testing/open-test.js";
 import { createDatabase } from "../support/database.ts";
 import { TIERS } from "../support/open-test.ts";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { makeRandom, seedFrom } from "../support/random.ts";
 import { sha256 } from "./scene.ts";
 
@@ -55,7 +56,9 @@ async function makeServer(database: string): Promise<Server> {
     port: 0,
     async start() {
       const config = JSON.stringify({ database, port: server.port, token: TOKEN });
-      const started = spawn(process.execPath, [script, config], { stdio: ["pipe", "pipe", "inherit"] });
+      const started = spawn(process.execPath, [...QUICK_ENGINE, script, config], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
       child = started;
       running.add(started);
       const [line] = (await once(createInterface({ input: started.stdout }), "line")) as [string];
