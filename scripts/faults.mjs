@@ -182,7 +182,7 @@ if (options.sum) {
       HOLDFAST_KILLS: "30",
     };
     const fuzz = ["worker", "batches", "inbox"].map((room) => `${room}/fuzz`);
-    const files = ["inbox/faults", "crash/batches", ...fuzz, "db/embedded-crash"];
+    const files = ["inbox/faults", "crash/batches", "crash/storm", ...fuzz, "db/embedded-crash"];
     isGood = vitest(
       files.map((file) => `test/${file}.test.ts`),
       long,

@@ -23,7 +23,7 @@ import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { makeRandom, seedFrom } from "../support/random.ts";
 import { sha256 } from "./scene.ts";
 
-const UPLOADS = Number(process.env["FAULT_UPLOADS"] ?? 40);
+const UPLOADS = Number(process.env["FAULT_UPLOADS"] ?? 24);
 const SEED = seedFrom(process.env["FAULT_SEED"]);
 const TOKEN = "0123456789abcdef0123";
 const AT_ONCE = 4;
