@@ -112,7 +112,7 @@ async function assertWhole(port: number, expected: ReadonlyMap<string, string>):
 describe.each(TIERS)("%s", (tier) => {
   test(
     `${UPLOADS} uploads, cut at random and with the server killed in between, arrive once and whole`,
-    { timeout: 20_000 + UPLOADS * 1_200 },
+    { timeout: 40_000 + UPLOADS * 1_200 },
     async ({ annotate }) => {
       await annotate(`FAULT_SEED=${SEED}`);
       const random = makeRandom(SEED);
