@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { copyInitialised } from "../support/initialised.ts";
 import { QUICK_ENGINE } from "../support/quick-engine.ts";
 
 export const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
@@ -53,6 +54,13 @@ function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {
 export async function makeFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "holdfast-cli-"));
   folders.push(folder);
+  return folder;
+}
+
+/** With an embedded database that was used before: for tests whose subject is not the first start, which takes seconds. */
+export async function makeUsedFolder(data = ".holdfast"): Promise<string> {
+  const folder = await makeFolder();
+  await copyInitialised(join(folder, data));
   return folder;
 }
 
