@@ -8,7 +8,7 @@ import { startPostgres } from "./postgres-server.mjs";
 declare module "vitest" {
   interface ProvidedContext {
     postgresUrl: string;
-    /** The name of the database that createMigratedDatabase() copies; made by whoever needs it first. */
+    /** How the databases are called that createMigratedDatabase() copies; made by whoever needs one first. */
     migratedTemplate: string;
   }
 }
@@ -22,7 +22,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
     return async () => {
       const client = new Client({ connectionString: given, connectionTimeoutMillis: 10_000 });
       await client.connect();
-      await client.query(`drop database if exists ${template} with (force)`);
+      const { rows } = await client.query<{ name: string }>(
+        "select datname as name from pg_database where datname like $1 || '%'",
+        [template],
+      );
+      for (const { name } of rows) await client.query(`drop database if exists ${name} with (force)`);
       await client.end();
     };
   }
