@@ -2,6 +2,7 @@
 import { defineConfig } from "vitest/config";
 import { BUILT } from "./test/support/built.ts";
 import { QUICK_ENGINE } from "./test/support/quick-engine.ts";
+import { Spread } from "./test/support/spread.ts";
 
 export default defineConfig({
   test: {
@@ -11,6 +12,7 @@ export default defineConfig({
     maxWorkers: 2,
     execArgv: QUICK_ENGINE,
     server: { deps: { external: [BUILT] } },
+    sequence: { sequencer: Spread },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // A second, the default, is one refresh of the dashboard.

@@ -9,6 +9,7 @@ import type { BeatResult, LeaseId } from "#src/store/jobs/beat.js";
 import { settleDone } from "#src/store/jobs/settle.js";
 import { makeThreadBeater } from "#src/worker/thread-beater.js";
 import type { Worker } from "#src/worker/worker.js";
+import { assertSound } from "../support/assert-sound.ts";
 import { collect, ended } from "../support/events.ts";
 import { type Gate, makeGate, makeHeldKind } from "../support/make.ts";
 import { useHoldfast } from "../support/open-test.ts";
@@ -26,7 +27,13 @@ const rivalWait = (lease: "1s" | "2s") => defineJob<object>("wait", { lease, run
 
 describe("a process of its own (server)", () => {
   const bench = useHoldfast("server");
-  afterEach(killChildren);
+  afterEach(async () => {
+    await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+    await killChildren();
+    await assertSound(bench.db, bench.store.schema);
+    // What a test that failed has left would be run by the processes of the next one.
+    await bench.db.script("delete from holdfast.jobs; delete from holdfast.leases");
+  });
 
   /** Waits until the heartbeat thread of the child has started, which takes its time on a busy machine. */
   async function threadBeats(child: Child): Promise<void> {
