@@ -179,10 +179,22 @@ if (options.sum) {
       FAULT_ITEMS: "100000",
       FAULT_KILLS: "20",
       FUZZ_CASES: "2000",
+      HOLDFAST_FREEZES: "20",
       HOLDFAST_KILLS: "30",
+      HOLDFAST_LONG: "1",
+      PLANS_FINISHED: "1000000",
     };
     const fuzz = ["worker", "batches", "inbox"].map((room) => `${room}/fuzz`);
-    const files = ["inbox/faults", "crash/batches", ...fuzz, "db/embedded-crash"];
+    const files = [
+      "inbox/faults",
+      "crash/batches",
+      "crash/storm",
+      "crash/killed",
+      ...fuzz,
+      "db/embedded-crash",
+      "long/database-away",
+      "store/plans",
+    ];
     isGood = vitest(
       files.map((file) => `test/${file}.test.ts`),
       long,
