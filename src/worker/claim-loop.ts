@@ -99,6 +99,8 @@ const FLOWING_MS = 100;
 const LOOK_BACK_EVERY_MS = 500;
 const LOOK_BACK_SHARE = 0.04;
 const LOOK_BACK_LIMIT = 64;
+/** Looking back that takes no longer can go with looking ahead. */
+const CHEAP_BACK_MS = 20;
 const MAX_NAMED = 1_000;
 const QUIET_MS = 10_000;
 const CAREFUL_MS = 5_000;
@@ -119,7 +121,9 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
 
   let pollMs = MIN_POLL_MS;
   let nextLookAhead = 0;
-  let nextLookBack = 0;
+  let lookedBackAt = -Infinity;
+  /** How long that took. */
+  let backMs = 0;
   let suspectWaits = false;
   let quietSince = Infinity;
   let quietAgainAt = 0;
@@ -252,8 +256,13 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   }
 
   async function look(now: number): Promise<void> {
-    const sights = await lookAhead(store, lanes.all(), lanes.gaps(), kinds);
-    const found = sights.some((sight) => sight.what !== "suspect" && sight.due_ms <= 0);
+    // A worker that has nothing to do asks one question, not two.
+    const asksBoth = isCalm() && backMs < CHEAP_BACK_MS;
+    const began = performance.now();
+    const sights = await lookAhead(store, lanes.all(), lanes.gaps(), kinds, asksBoth ? LOOK_BACK_LIMIT : 0);
+    if (asksBoth) lookedBack(began);
+    for (const { what, id, rank } of sights) if (what === "behind") name(id!, rank);
+    const found = sights.some((sight) => (sight.what === "lane" || sight.what === "new") && sight.due_ms <= 0);
     const before = lanes.all().length;
     lanes.see(sights, performance.now());
     suspectWaits = sights.some((sight) => sight.what === "suspect" && sight.due_ms <= 0);
@@ -269,8 +278,23 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (positions.length > 0) {
       for (const { id, rank } of await lookBack(store, positions, LOOK_BACK_LIMIT)) name(id, rank);
     }
-    const tookMs = performance.now() - began;
-    nextLookBack = performance.now() + Math.max(jitter(LOOK_BACK_EVERY_MS), tookMs / LOOK_BACK_SHARE);
+    lookedBack(began);
+  }
+
+  /** Nothing was found for so long that questions are as far apart as they may be. */
+  function isCalm(): boolean {
+    return pollMs >= input.pollMs;
+  }
+
+  function lookedBack(began: number): void {
+    lookedBackAt = performance.now();
+    backMs = lookedBackAt - began;
+  }
+
+  function nextLookBack(): number {
+    // In a calm it goes with looking ahead.
+    const pauseMs = isCalm() && backMs < CHEAP_BACK_MS ? 2 * input.pollMs : LOOK_BACK_EVERY_MS;
+    return lookedBackAt + Math.max(pauseMs, backMs / LOOK_BACK_SHARE);
   }
 
   /** True while the loop should not claim ordinary jobs, so that the process can become empty for a suspect. */
@@ -316,7 +340,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (unknown.length > 0) await adopt();
     if (now >= nextLookAhead) await look(now);
     // Before the claim: a queue that is never empty would not let us look otherwise.
-    if (now >= nextLookBack) await lookBehind();
+    if (now >= nextLookBack()) await lookBehind();
     const free = occupancy.isTaken ? 0 : input.freeSlots() - promised;
     if (suspectWaits && free > 0 && !stopping) {
       const isQuiet = keepsQuiet(now);
@@ -330,7 +354,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       if (count > 0) return 0;
       if (named.size > 0 || lanes.best().length > 0) return 0;
     }
-    const next = Math.min(nextLookAhead, nextLookBack, lanes.nextDueAt());
+    const next = Math.min(nextLookAhead, nextLookBack(), lanes.nextDueAt());
     return Math.max(1, next - performance.now());
   }
 
@@ -399,7 +423,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       else if (!ids) {
         lanes.wakeAll();
         nextLookAhead = 0;
-        nextLookBack = 0;
+        lookedBackAt = -Infinity;
       }
       pollMs = MIN_POLL_MS;
       alarm.ring();

@@ -126,7 +126,7 @@ export function makeLanes(kinds: readonly string[]): Lanes {
     },
     see(sights, now) {
       for (const sight of sights) {
-        if (sight.what === "suspect") continue;
+        if (sight.what === "suspect" || sight.what === "behind") continue;
         const found = lane(sight.kind, sight.rank) ?? addLane(sight.kind, sight.rank, sight.run_us ?? "0", NIL_ID);
         if (!found) continue;
         if (sight.due_ms <= 0) warm(found);

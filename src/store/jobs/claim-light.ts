@@ -3,8 +3,9 @@
 //
 // The lane stays locked until the answer has been sent, also to a process that stopped reading. So the answer is kept
 // small enough for the network's own buffers: `LIGHT_BYTES`.
-// Nothing is taken if another claim or a cancel is at work in the lane, or if a job among them has a group or a coalesce
+// Nothing is taken if another claim or a cancel is at work in the lane for longer than a moment, or if a job among them has a group or a coalesce
 // key, because others must see of such a job that it runs: the caller then claims the ordinary way.
+import { isLockTimeout } from "../../db/retryable.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMicros, fromMicros, routine, type Store } from "../sql.ts";
 import { ASYNC_COMMIT, type ClaimedJob, type LanePosition } from "./claim.ts";
@@ -12,6 +13,8 @@ import { IS_KIND } from "./lane.ts";
 import { LANE_LOCK } from "./mark.ts";
 
 export const LIGHT_BYTES = 65_536;
+/** As long as some other light claims take: several processes then all claim lightly, one after the other. */
+const PATIENCE_MS = 50;
 /** Sizes vary. */
 const ROOM = 0.9;
 /** Anything else is compressed or lies in another table, and would be unpacked only to be found too large. */
@@ -53,7 +56,8 @@ const CLAIM_LIGHT = routine({
   takes: ["bigint", "uuid", "integer", "text", "smallint", "bigint", "uuid", "integer", "integer", "text"],
   gives: "ids text, payloads text, others text, run_us bigint, all_run_us text, found integer, now_us bigint",
   first: `${ASYNC_COMMIT}
-if not pg_try_advisory_xact_lock(${LANE_LOCK("$4", "$5")}) then return; end if;`,
+perform set_config('lock_timeout', '${PATIENCE_MS}', true);
+perform pg_advisory_xact_lock(${LANE_LOCK("$4", "$5")});`,
   // Lists as one text each: taking the rows of an answer apart costs Node more than the rest of a job. If they are too long,
   // they are made once more of fewer jobs; whoever asks then asks for about as many as fit, so that this is rare. Jobs that
   // were enqueued together are due at the same time, which is then told once.
@@ -116,19 +120,14 @@ export async function claimLight(
   kind: KindDefaults,
   limit: number,
 ): Promise<{ jobs: ClaimedJob[]; isFull: boolean; fits: number }> {
-  const { rows } = await store.query<Answer>(CLAIM_LIGHT, [
-    holder.token,
-    holder.workerId,
-    kind.leaseMs,
-    lane.kind,
-    lane.rank,
-    lane.fromUs,
-    lane.fromId,
-    limit,
-    kind.attempts,
-    kind.queue,
-  ]);
-  const answer = rows[0];
+  const { token, workerId } = holder;
+  const values = [token, workerId, kind.leaseMs, lane.kind, lane.rank, lane.fromUs, lane.fromId, limit];
+  let answer: Answer | undefined;
+  try {
+    answer = (await store.query<Answer>(CLAIM_LIGHT, [...values, kind.attempts, kind.queue])).rows[0];
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+  }
   if (!answer?.ids) return { jobs: [], isFull: false, fits: 0 };
   const ids = answer.ids.split(",");
   const payloads = JSON.parse(`[${answer.payloads}]`) as unknown[];

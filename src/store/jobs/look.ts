@@ -9,7 +9,7 @@ import { IS_KIND } from "./lane.ts";
 import { LIGHT_IDS } from "./mark.ts";
 
 export interface Sight {
-  what: "lane" | "new" | "suspect";
+  what: "lane" | "new" | "suspect" | "behind";
   kind: string;
   rank: number;
   id: string | null;
@@ -27,9 +27,18 @@ export interface Gap {
 
 const DUE_MS = asMillis("j.run_at - :schema.clock()");
 
+/** Of lanes `l`, the first `limit` jobs that are due behind their watermarks. */
+const BEHIND = (limit: string): string => `cross join lateral (
+  select j.id, j.rank, j.run_at from :schema.jobs j
+  where j.hold = 0 and ${IS_KIND("l.kind")} and j.rank = l.rank and j.run_at <= :schema.clock()
+    and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
+  order by j.run_at, j.id limit ${limit}
+) j
+order by j.rank, j.run_at, j.id limit ${limit}`;
+
 const LOOK_AHEAD = routine({
   name: "look_ahead",
-  takes: ["text", "text", "text[]"],
+  takes: ["text", "text", "text[]", "integer"],
   gives: "what text, kind text, rank smallint, id uuid, run_us bigint, due_ms double precision",
   body: `with lanes as materialized (
   select * from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
@@ -56,7 +65,9 @@ select 'suspect', j.kind, 0::smallint, j.id, ${asMicros("j.run_at")}, ${DUE_MS}
 from unnest($3::text[]) as k (kind) cross join lateral (
   select j.kind, j.id, j.run_at from :schema.jobs j
   where j.hold = 2 and j.kind = k.kind and j.state = 'pending' order by j.run_at limit 1
-) j`,
+) j
+union all
+(select 'behind', l.kind, j.rank, j.id, ${asMicros("j.run_at")}, ${DUE_MS} from lanes l ${BEHIND("$4")})`,
 });
 
 const LOOK_BACK = routine({
@@ -64,13 +75,7 @@ const LOOK_BACK = routine({
   takes: ["text", "integer"],
   gives: "id uuid, rank smallint",
   body: `select j.id, j.rank from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
-cross join lateral (
-  select j.id, j.rank, j.run_at from :schema.jobs j
-  where j.hold = 0 and ${IS_KIND("l.kind")} and j.rank = l.rank and j.run_at <= :schema.clock()
-    and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
-  order by j.run_at, j.id limit $2
-) j
-order by j.rank, j.run_at, j.id limit $2`,
+${BEHIND("$2")}`,
 });
 
 const lanesJson = (lanes: readonly LanePosition[]): string =>
@@ -78,13 +83,15 @@ const lanesJson = (lanes: readonly LanePosition[]): string =>
     lanes.map((lane) => ({ kind: lane.kind, rank: lane.rank, from_us: lane.fromUs, from_id: lane.fromId })),
   );
 
+/** `behind`: also up to so many of what `lookBack` finds, in the same statement. */
 export async function lookAhead(
   store: Store,
   lanes: readonly LanePosition[],
   gaps: readonly Gap[],
   kinds: readonly string[],
+  behind = 0,
 ): Promise<Sight[]> {
-  return (await store.query<Sight>(LOOK_AHEAD, [lanesJson(lanes), JSON.stringify(gaps), kinds])).rows;
+  return (await store.query<Sight>(LOOK_AHEAD, [lanesJson(lanes), JSON.stringify(gaps), kinds, behind])).rows;
 }
 
 export interface LeftBehind {
