@@ -26,7 +26,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 /** {} where nothing is known. */
 export function examplePayload(schema: Record<string, unknown> | null): unknown {
-  return schema === null ? {} : fitting(schema as Schema, "");
+  return schema === null ? {} : fitting(schema, "");
 }
 
 function fitting(schema: Schema, name: string): unknown {
