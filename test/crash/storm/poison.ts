@@ -13,6 +13,6 @@ export const feedPoison: Fault = async (storm) => {
   if (row!.count >= 3) return;
   const way = WAYS[next % WAYS.length]!;
   next += 1;
-  storm.history.fault(`poison: ${way}`);
   await storm.producers.add({ die: true }, { die: way });
+  storm.history.fault(`poison: ${way}`);
 };
