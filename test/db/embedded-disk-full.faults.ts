@@ -8,6 +8,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, expect, test } from "vitest";
 import { startChild } from "./children/child.ts";
 import { testSeed } from "./children/seed.mjs";
+import { saveResult } from "../support/history/save-result.ts";
 
 const home = mkdtempSync(join(tmpdir(), "holdfast-full-"));
 const mount = (size: string, more = ""): boolean =>
@@ -52,4 +53,5 @@ test.skipIf(!canMount)("a full disk loses nothing that was acknowledged", { time
   await second.line(String(found.last + 20));
   second.kill("SIGTERM");
   expect((await second.ended).code).toBe(0);
+  await saveResult("disk-full", 0, { commits: found.last, faults: { "embedded: disk full": 1 }, violations: [] });
 });

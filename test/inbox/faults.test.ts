@@ -18,6 +18,7 @@ import { makeInboxApi } from "#src/cli/inbox-api.js";
 import { pull } from "#src/cli/pull.js";
 import { openTest, partsOf } from "#src/testing/open-test.js";
 import { createDatabase } from "../support/database.ts";
+import { saveResult } from "../support/history/save-result.ts";
 import { TIERS } from "../support/open-test.ts";
 import { makeRandom, seedFrom } from "../support/random.ts";
 import { sha256 } from "./scene.ts";
@@ -112,6 +113,7 @@ describe.each(TIERS)("%s", (tier) => {
     { timeout: 20_000 + UPLOADS * 1_200 },
     async ({ annotate }) => {
       await annotate(`FAULT_SEED=${SEED}`);
+      const startedAt = performance.now();
       const random = makeRandom(SEED);
       const home = await mkdtemp(join(tmpdir(), "holdfast-faults-"));
       clean.push(() => rm(home, { recursive: true, force: true }));
@@ -217,6 +219,13 @@ describe.each(TIERS)("%s", (tier) => {
       await hf.close();
       await annotate(JSON.stringify(counts));
       expect(counts.cuts).toBeGreaterThan(UPLOADS / 10);
+      await saveResult(`uploads-${tier}`, SEED, {
+        seconds: Math.round((performance.now() - startedAt) / 1_000),
+        uploads: UPLOADS,
+        tries: counts.tries,
+        faults: { "upload cut": counts.cuts, "kill -9 of the server of uploads": counts.kills },
+        violations: [],
+      });
     },
   );
 });

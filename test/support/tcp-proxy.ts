@@ -251,11 +251,12 @@ function readReply(bytes: Buffer): LostReply | undefined {
   const [error, complete, copyIn, ready] = [0x45, 0x43, 0x47, 0x5a];
   const idle = 0x49;
   let hasFailed = false;
-  for (let at = 0; at + 5 <= bytes.length; ) {
+  for (let at = 0; at + 5 <= bytes.length;) {
     const [type, length] = [bytes[at], bytes.readUInt32BE(at + 1)];
     if (type === copyIn) return "asks for more";
     // A COMMIT of what had failed already is answered with ROLLBACK.
-    if (type === error || (type === complete && bytes.toString("latin1", at + 5, at + 13) === "ROLLBACK")) hasFailed = true;
+    if (type === error || (type === complete && bytes.toString("latin1", at + 5, at + 13) === "ROLLBACK"))
+      hasFailed = true;
     if (type === ready && at + 5 < bytes.length) {
       return hasFailed ? "failed" : bytes[at + 5] === idle ? "committed" : "inside";
     }

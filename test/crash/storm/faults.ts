@@ -147,7 +147,10 @@ export function loseReplies(storm: Storm, share: number): void {
       return {
         verdict: "lose-reply",
         lost: (reply) =>
-          storm.history.fault(reply === "committed" ? `committed, answer lost: ${found[0]}` : "network: answer lost", on),
+          storm.history.fault(
+            reply === "committed" ? `committed, answer lost: ${found[0]}` : "network: answer lost",
+            on,
+          ),
       };
     });
   };
@@ -327,7 +330,9 @@ export async function unleash(storm: Storm, nemeses: readonly Nemesis[], over: (
     nemeses.map(async ({ rest, faults }) => {
       while (!over() && wrong.length === 0) {
         await sleep(storm.random.whole(...rest));
-        await storm.random.pick(faults)(storm).catch((error: unknown) => wrong.push(error));
+        await storm.random
+          .pick(faults)(storm)
+          .catch((error: unknown) => wrong.push(error));
       }
     }),
   );

@@ -123,7 +123,11 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I10", batch.completions === 1, () => `batch ${batch.id} was completed ${batch.completions} times`);
     check("I10", batch.follow === 1, () => `batch ${batch.id} was followed by ${batch.follow} jobs`);
     check("I10", batch.doubles === 0, () => `batch ${batch.id}: ${batch.doubles} effects twice`);
-    check("I10", batch.unmatched === 0, () => `batch ${batch.id}: ${batch.unmatched} items or effects without the other`);
+    check(
+      "I10",
+      batch.unmatched === 0,
+      () => `batch ${batch.id}: ${batch.unmatched} items or effects without the other`,
+    );
   }
 
   // I12: a parcel that was acknowledged is there once and whole, and arrived; nothing else did.

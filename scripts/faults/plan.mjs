@@ -1,0 +1,102 @@
+// What `npm run test:faults` runs, in this order, and how long each takes on two cores that have nothing else to do. The
+// times are for the plan that is printed, and for when a part is given up; how long it really took is in the summary.
+
+/** The lengths: with these the whole takes some 25 minutes. */
+const LENGTHS = {
+  HOLDFAST_KILLS: "30",
+  FUZZ_CASES: "2000",
+  FAULT_UPLOADS: "500",
+  FAULT_ITEMS: "100000",
+  FAULT_KILLS: "20",
+  SIM_SEEDS: "400",
+  MODEL_RUNS: "400",
+};
+
+const storm = (name, seconds, what) => ({
+  name,
+  what,
+  seconds: seconds + 25,
+  files: ["test/crash/storm/storm.faults.ts"],
+  env: { FAULT_PARTS: name },
+  isStorm: true,
+});
+
+/**
+ * `seconds`: how long it takes. `files`: for vitest. `env`: what they are told. `hasNoResult`: it leaves no result file.
+ * `isLong`: only with --figures and by name.
+ */
+export const PLAN = [
+  {
+    name: "interleavings",
+    what: "every order of claim, expire and settle for three actors",
+    seconds: 40,
+    files: ["test/model/interleavings.faults.ts"],
+    isUnseeded: true,
+  },
+  { name: "model", what: "commands against the model", seconds: 30, files: ["test/model/model.faults.ts"] },
+  {
+    name: "simulation",
+    what: "schedules that a seed picks",
+    seconds: 110,
+    files: ["test/model/simulation/simulation.faults.ts"],
+  },
+  {
+    name: "majors",
+    what: "some of both on PostgreSQL 14 to 17",
+    seconds: 25,
+    files: ["test/model/majors.faults.ts"],
+    env: { SIM_SEEDS: "30" },
+  },
+  {
+    name: "lease-races",
+    what: "leases that run out as their run ends",
+    seconds: 20,
+    files: ["test/race/lease.faults.ts"],
+  },
+  {
+    name: "embedded",
+    what: "the embedded database killed at any moment, and in its first start",
+    seconds: 90,
+    files: ["test/db/embedded-crash.test.ts"],
+    isUnseeded: true,
+  },
+  {
+    name: "disk-full",
+    what: "the embedded database on a disk that is full",
+    seconds: 20,
+    files: ["test/db/embedded-disk-full.faults.ts"],
+    isUnseeded: true,
+  },
+  {
+    name: "fuzz",
+    what: "data of every shape",
+    seconds: 90,
+    files: ["worker", "batches", "inbox"].map((room) => `test/${room}/fuzz.test.ts`),
+  },
+  {
+    name: "uploads",
+    what: "uploads cut at random, the server killed in between",
+    seconds: 60,
+    files: ["test/inbox/faults.test.ts"],
+  },
+  {
+    name: "batches",
+    what: "a batch of 100,000 items in processes that are killed",
+    seconds: 80,
+    files: ["test/crash/batches.test.ts"],
+    isUnseeded: true,
+  },
+  storm("kills", 60, "workers killed, frozen, told to stop"),
+  storm("network", 60, "networks that break in eight ways, and answers lost after their commit"),
+  storm("postgres", 60, "PostgreSQL stopped, killed, frozen, read-only, without connections"),
+  storm("deaf", 25, "no notification arrives"),
+  storm("pooler", 25, "pgbouncer in transaction mode"),
+  storm("failover", 40, "failover to a synchronous replica"),
+  storm("poison", 45, "jobs that end their process"),
+  storm("soak", 600, "ten minutes of everything, in which nothing may grow"),
+].map((step) => ({ ...step, env: { ...LENGTHS, ...step.env } }));
+
+/** Storms that only run when they are asked for. */
+export const EXTRA = [storm("everything", 60, "everything at once")];
+
+export const findStep = (name) => [...PLAN, ...EXTRA].find((step) => step.name === name);
