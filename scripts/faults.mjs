@@ -35,7 +35,7 @@ const out = options.out ?? process.env.FAULT_OUT;
 /** Storms can be told how long. */
 const lasting = (step, seconds) =>
   step.isStorm && seconds !== undefined
-    ? { ...step, seconds: Number(seconds) + 25, env: { ...step.env, FAULT_SECONDS: String(seconds) } }
+    ? { ...step, seconds: Number(seconds) + 20, env: { ...step.env, FAULT_SECONDS: String(seconds) } }
     : step;
 
 function choose() {

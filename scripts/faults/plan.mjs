@@ -8,22 +8,22 @@ const LENGTHS = {
   FAULT_UPLOADS: "500",
   FAULT_ITEMS: "100000",
   FAULT_KILLS: "20",
-  SIM_SEEDS: "400",
+  SIM_SEEDS: "300",
   MODEL_RUNS: "400",
 };
 
 const storm = (name, seconds, what) => ({
   name,
   what,
-  seconds: seconds + 25,
+  seconds: seconds + 20,
   files: ["test/crash/storm/storm.faults.ts"],
   env: { FAULT_PARTS: name },
   isStorm: true,
 });
 
 /**
- * `seconds`: how long it takes. `files`: for vitest. `env`: what they are told. `hasNoResult`: it leaves no result file.
- * `isLong`: only with --figures and by name.
+ * `seconds`: how long it takes. `files`: for vitest. `env`: what they are told. `isStorm`: it can be told how long.
+ * `isUnseeded`: a seed would not repeat it.
  */
 export const PLAN = [
   {
@@ -37,7 +37,7 @@ export const PLAN = [
   {
     name: "simulation",
     what: "schedules that a seed picks",
-    seconds: 110,
+    seconds: 80,
     files: ["test/model/simulation/simulation.faults.ts"],
   },
   {
