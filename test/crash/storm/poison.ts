@@ -2,7 +2,7 @@
 import type { Fault } from "./faults.ts";
 import { SCHEMA } from "./storm.ts";
 
-const WAYS = ["kill", "abort", "memory", "loop"] as const;
+const WAYS = ["loop", "memory", "abort", "kill"] as const;
 let next = 0;
 
 export const feedPoison: Fault = async (storm) => {
