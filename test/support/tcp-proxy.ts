@@ -24,8 +24,9 @@ export type Verdict = "pass" | "drop" | "cut" | "lose-reply";
  */
 export type LostReply = "committed" | "inside" | "failed" | "asks for more";
 
-/** `lost` is called when the reply was thrown away. */
-export type Judgement = Verdict | { verdict: Verdict; lost: (reply: LostReply) => void };
+/** `lost` is called when the reply was thrown away; `instead` is passed on in place of what was said. */
+export type Judgement =
+  Verdict | { verdict: "lose-reply"; lost: (reply: LostReply) => void } | { verdict: "pass"; instead: Buffer };
 
 export interface TcpProxy {
   readonly port: number;
@@ -73,7 +74,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   let hook: ((piece: Piece) => Judgement) | undefined;
   let trap: { text: string; sprung: () => void } | undefined;
 
-  function judge(piece: Piece): { verdict: Verdict; lost?: (reply: LostReply) => void } {
+  function judge(piece: Piece): { verdict: Verdict; lost?: (reply: LostReply) => void; instead?: Buffer } {
     if (trap && piece.direction === "to-server" && piece.data.includes(trap.text)) {
       const lost = trap.sprung;
       trap = undefined;
@@ -126,11 +127,11 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
           losing.lost?.(said);
           return;
         }
-        const { verdict, lost } = judge({ direction, data, connection: pair.id });
+        const { verdict, lost, instead } = judge({ direction, data, connection: pair.id });
         if (verdict === "cut") return reset(pair);
         if (verdict === "drop") return;
         if (verdict === "lose-reply") losing = { from: to, reply: Buffer.alloc(0), lost };
-        deliver(data);
+        deliver(instead ?? data);
       });
       from.on("end", () => void last.then(() => to.end()));
       from.on("error", () => {

@@ -158,15 +158,28 @@ export function loseReplies(storm: Storm, share: number): void {
   for (const { proxy, name } of storm.places) watch(proxy, name);
 }
 
-/** No notification arrives any more. */
+/** No notification arrives at a worker any more, whatever it arrives with: they are taken out, message by message. */
 export function loseNotifications(storm: Storm): void {
   const NOTIFICATION = 0x41;
   for (const { proxy } of storm.places) {
-    proxy.onData(({ direction, data }) => {
-      if (direction !== "to-client" || data[0] !== NOTIFICATION) return "pass";
-      storm.history.fault("notification lost");
-      return "drop";
+    /** The beginning of a message whose rest has not come yet, by connection. */
+    const begun = new Map<number, Buffer>();
+    proxy.onData(({ direction, data, connection }) => {
+      if (direction !== "to-client") return "pass";
+      const all = Buffer.concat([begun.get(connection) ?? Buffer.alloc(0), data]);
+      const kept: Buffer[] = [];
+      let at = 0;
+      while (at + 5 <= all.length && at + 1 + all.readUInt32BE(at + 1) <= all.length) {
+        const end = at + 1 + all.readUInt32BE(at + 1);
+        if (all[at] === NOTIFICATION) storm.history.fault("notification lost");
+        else kept.push(all.subarray(at, end));
+        at = end;
+      }
+      begun.set(connection, all.subarray(at));
+      return kept.length === 0 ? "drop" : { verdict: "pass", instead: Buffer.concat(kept) };
     });
+    // From their first byte: in the middle nobody knows where a message begins.
+    proxy.cut();
   }
 }
 
