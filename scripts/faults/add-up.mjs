@@ -113,6 +113,26 @@ export const FIGURES = [
 const IN_README =
   /^\| (jobs through|`kill|workers frozen|network faults|PostgreSQL crashes|failovers|lease races|\*\*viol)/;
 
+/** How much of what there was. */
+export function sizeOf(found) {
+  const sizes = [
+    ["jobs", (r) => r.counts?.jobs],
+    ["items", (r) => r.items],
+    ["uploads", (r) => r.uploads],
+    ["cases", (r) => r.cases],
+    ["commits", (r) => r.commits],
+    ["races", (r) => r.races],
+    ["schedules", (r) => r.schedules],
+    ["orders", (r) => r.interleavings],
+    ["lists of commands", (r) => r.modelRuns],
+  ];
+  return sizes
+    .map(([what, of]) => [what, sum(found, (result) => of(result) ?? 0)])
+    .filter(([, many]) => many > 0)
+    .map(([what, many]) => `${new Intl.NumberFormat("en").format(many)} ${what}`)
+    .join(", ");
+}
+
 export function addUp() {
   const results = readResults();
   const count = new Intl.NumberFormat("en");
@@ -122,13 +142,12 @@ export function addUp() {
   const table = ["| what | how many |", "|---|---:|", ...rows].join("\n");
   const parts = results
     .map((r) => {
-      const size = r.counts ? `${count.format(r.counts.jobs)} jobs` : "";
       const all = r.faults ? sum(Object.values(r.faults), (n) => n) : 0;
       const seconds = r.seconds === undefined ? "" : `${r.seconds} s`;
-      return `| ${r.part} | ${r.seed} | ${seconds} | ${size} | ${all === 0 ? "" : count.format(all)} | ${r.violations?.length ?? 0} |`;
+      return `| ${r.part} | ${r.seed} | ${seconds} | ${sizeOf([r])} | ${all === 0 ? "" : count.format(all)} | ${r.violations?.length ?? 0} |`;
     })
     .join("\n");
-  const runs = `| part | seed | time | jobs | faults | violations |\n|---|---:|---:|---:|---:|---:|\n${parts}`;
+  const runs = `| part | seed | time | what it had | faults | violations |\n|---|---:|---:|---:|---:|---:|\n${parts}`;
   process.stdout.write(`${table}\n`);
   if (!existsSync(PAGE)) return results;
   const between = (page, mark, text) =>

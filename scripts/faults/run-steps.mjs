@@ -5,6 +5,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } fro
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../set-up.mjs";
+import { sizeOf } from "./add-up.mjs";
 
 const count = new Intl.NumberFormat("en");
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
@@ -110,26 +111,6 @@ export async function runStep(step, { seed, out, env = {} }) {
     wrong,
     skipped,
   };
-}
-
-/** How much of what there was. */
-function sizeOf(found) {
-  const sizes = [
-    ["jobs", (r) => r.counts?.jobs],
-    ["items", (r) => r.items],
-    ["uploads", (r) => r.uploads],
-    ["cases", (r) => r.cases],
-    ["commits", (r) => r.commits],
-    ["races", (r) => r.races],
-    ["schedules", (r) => r.schedules],
-    ["orders", (r) => r.interleavings],
-    ["lists of commands", (r) => r.modelRuns],
-  ];
-  return sizes
-    .map(([what, of]) => [what, sum(found.map((result) => of(result) ?? 0))])
-    .filter(([, many]) => many > 0)
-    .map(([what, many]) => `${count.format(many)} ${what}`)
-    .join(", ");
 }
 
 /** True: nothing was wrong. */
