@@ -94,14 +94,17 @@ function endedBackendsCpu(pid) {
   return (Number(fields[13]) + Number(fields[14])) * 10_000;
 }
 
-/** A B C A B C: each round runs each scenario with every contender, side by side in time. */
+/** A B C, B C A, …: each round runs each scenario with every contender, side by side in time, and another one begins. */
 function interleave(plan) {
   const rounds = Array.from({ length: Math.max(...plan.map((entry) => entry.rounds)) }, (_, index) => index + 1);
   return rounds.flatMap((round) =>
     plan
       .filter((entry) => entry.rounds >= round)
       .flatMap(({ scenario, seconds, contenders }) =>
-        contenders.map((contender, index) => ({ round, scenario, seconds, contender, isFirst: index === 0 })),
+        contenders.map((_, index) => {
+          const contender = contenders[(index + round - 1) % contenders.length];
+          return { round, scenario, seconds, contender, isFirst: index === 0 };
+        }),
       ),
   );
 }

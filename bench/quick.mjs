@@ -20,7 +20,7 @@ const PLAN = [entry("steady", 3, 5), entry("held", 1, 9), entry("enqueue-128", 2
 const TARGETS = ["steady", "heldShare", "enqueue128", "latencyP50"];
 
 const flags = readFlags(PLAN);
-const compared = await compare({ ...flags, budgetMs: 160_000, command: "node bench/quick.mjs" });
+const compared = await compare({ ...flags, budgetMs: 165_000, command: "node bench/quick.mjs" });
 if (compared) {
   const { environment, runs } = compared;
   const summary = summarize(runs, TARGETS);

@@ -108,5 +108,11 @@ export const MIGRATIONS: readonly Migration[] = [
     "name": "017_stopping_workers",
     "breaking": false,
     "sql": "-- A worker that was asked to stop: it takes no more jobs, gives those that run their grace, and ends.\nalter table :schema.workers add column stop_asked_at timestamptz;\n\n-- Keys that only Holdfast itself uses: \"views\" signs what end users are given to look at one job or batch.\ncreate table :schema.secrets (\n  name text collate \"C\" primary key,\n  value text not null\n);\n\n-- Roles that were granted every table to come, but not those about who may call, must not read keys either.\n-- The schema is found by a type of its own: its name may hold any quote, and stands in no text here.\ndo $$\ndeclare\n  v_secrets oid;\n  v_tokens oid;\n  v_role name;\nbegin\n  select max(c.oid) filter (where c.relname = 'secrets'), max(c.oid) filter (where c.relname = 'access_tokens')\n  into v_secrets, v_tokens\n  from pg_class c join pg_type t on t.typnamespace = c.relnamespace\n  where t.oid = pg_typeof(cast(null as :schema.job_state)) and c.relkind = 'r';\n  for v_role in\n    select r.rolname from pg_roles r, pg_class c\n    where c.oid = v_secrets and r.oid <> c.relowner\n      and exists (select 1 from aclexplode(c.relacl) a where a.grantee = r.oid)\n      and not has_table_privilege(r.oid, v_tokens, 'select')\n  loop\n    execute format('revoke all on %s from %I', v_secrets::regclass, v_role);\n  end loop;\nend\n$$;\n\ninsert into :schema.secrets (name, value) values ('views', gen_random_uuid()::text || gen_random_uuid()::text);\n"
+  },
+  {
+    "version": 18,
+    "name": "018_claims_by_hash",
+    "breaking": false,
+    "sql": "-- The claim index has columns of fixed width only. Behind a text PostgreSQL has to look for each further column of an entry anew, in every\n-- comparison, and a thousand jobs enqueued together differ in the last column alone. Two kinds with one hash share a place in it: whoever\n-- reads it also asks for the kind. No two entries are equal, so that trying to merge them is in vain.\ndrop index :schema.jobs_claimable;\ncreate index jobs_claimable on :schema.jobs (hashtext(kind), rank, run_at, id) with (deduplicate_items = off) where hold = 0;\n"
   }
 ];

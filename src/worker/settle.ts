@@ -16,6 +16,7 @@ import {
   type EndedRun,
   type SettledRun,
   settleClaim,
+  settleLightClaim,
   settleDone,
   type Verdict,
   type WhyNot,
@@ -126,8 +127,13 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
   async function settleOneClaim(runs: readonly Run[], finished: ReadonlySet<HeldLease>): Promise<void> {
     const { token, leaseMs, kind, lease } = runs[0]!;
     const isLast = lease !== undefined && finished.has(lease);
-    const ids = runs.map((run) => run.job.id);
-    const isDone = await tried(() => settleClaim(store, { token, leaseMs }, ids, kind.keepDoneMs, isLast));
+    const isDone = await tried(() => {
+      if (isLast && lease.isLight && lease.runs.length === runs.length) {
+        return settleLightClaim(store, lease, runs.length, kind.keepDoneMs);
+      }
+      const ids = runs.map((run) => run.job.id);
+      return settleClaim(store, { token, leaseMs }, ids, kind.keepDoneMs, isLast);
+    });
     for (const run of runs) {
       if (isDone) concludeDone(run, isLast);
       else settleCarefully(run);

@@ -19,7 +19,7 @@ import { lookAhead, lookBack } from "#src/store/jobs/look.js";
 import { markTokens } from "#src/store/jobs/mark.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { readJob } from "#src/store/jobs/read.js";
-import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import { settleClaim, settleDone, settleLightClaim, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
 import type { Store } from "#src/store/sql.js";
 import { countDepths } from "#src/store/stats/depths.js";
 import { type Session, watch } from "../support/locks.ts";
@@ -238,6 +238,29 @@ test("a settle that waited for the marking settles the ordinary way", async () =
   if (!(await settling.result)) expect(await settleClaim(arena.store, lease(by.token), ids, DAY_MS, true)).toBe(true);
   const { rows } = await arena.watcher.query(`select attempt, claim_count from ${SCHEMA}.job_history`);
   expect(rows).toEqual(Array.from({ length: 3 }, () => ({ attempt: 1, claim_count: 1 })));
+});
+
+test("a settle of a whole light claim ends just what its lease names, once", async () => {
+  const [{ by, ids }, later] = [await taken(3), await taken(2)];
+  expect(await settleLightClaim(arena.store, lease(by.token), 3, DAY_MS)).toBe(true);
+  expect(await arena.leases()).toMatchObject([{ token: later.by.token }]);
+  for (const id of ids) expect(await arena.history(id)).toMatchObject([{ state: "done", token: by.token, attempt: 1 }]);
+  for (const id of later.ids) expect(await arena.live(id)).toMatchObject({ state: "pending" });
+  expect(await settleLightClaim(arena.store, lease(by.token), 3, DAY_MS)).toBe(false);
+});
+
+test.each([2, 4])("a settle of a whole light claim that names 3 does nothing for somebody who ran %i", async (runs) => {
+  const { by, ids } = await taken(3);
+  expect(await settleLightClaim(arena.store, lease(by.token), runs, DAY_MS)).toBe(false);
+  expect(await arena.leases()).toHaveLength(1);
+  for (const id of ids) expect(await arena.live(id)).toMatchObject({ state: "pending" });
+});
+
+test("a settle of a whole light claim does nothing when it has been marked: one of its jobs may be somebody else's", async () => {
+  const { by, ids } = await taken(3);
+  await markTokens(arena.store, [by.token]);
+  expect(await settleLightClaim(arena.store, lease(by.token), 3, DAY_MS)).toBe(false);
+  for (const id of ids) expect(await arena.live(id)).toMatchObject({ state: "running", token: by.token });
 });
 
 test("a settle of some leaves the others under the lease", async () => {

@@ -15,7 +15,7 @@ import { lookAhead, lookBack } from "#src/store/jobs/look.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { readAttempts, readJob } from "#src/store/jobs/read.js";
 import { retryIfDead } from "#src/store/jobs/retry.js";
-import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import { settleClaim, settleDone, settleLightClaim, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
 import { listDeadGroups, listErrors } from "#src/store/errors/list.js";
 import { listNotes } from "#src/store/notes/list.js";
 import { unservedKinds } from "#src/store/stats/unserved.js";
@@ -170,6 +170,14 @@ const VERBS: Verb[] = [
       await claimedLightly(store, AT_ONCE);
       await claimedLightly(store, AT_ONCE);
       await lookBack(store, lanesOf(KINDS[1]), 64);
+    },
+  ],
+  [
+    "settle of a whole light claim",
+    30 * AT_ONCE,
+    async (store) => {
+      const { token, ids } = await claimedLightly(store, AT_ONCE);
+      expect(await settleLightClaim(store, { token, leaseMs: 30_000 }, ids.length, 604_800_000)).toBe(true);
     },
   ],
   [

@@ -6,6 +6,7 @@
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMicros, asMillis, fromMicros, routine, sql, type Store } from "../sql.ts";
+import { IS_KIND } from "./lane.ts";
 import { KEEP_OUT_LIGHT, LANE_LOCK, LIGHT_IDS, markTokens } from "./mark.ts";
 
 export interface ClaimedJob {
@@ -68,7 +69,7 @@ from claimed`;
 const claimLaneBody = (lock: string): string => `
 with picked as materialized (
   select j.ctid from :schema.jobs j
-  where j.hold = 0 and j.kind = $4 and j.rank = $5 and j.run_at <= :schema.clock()
+  where j.hold = 0 and ${IS_KIND("$4")} and j.rank = $5 and j.run_at <= :schema.clock()
     and (j.run_at, j.id) >= (${fromMicros("$6")}, $7) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit $8 ${lock}
 ),
@@ -105,7 +106,7 @@ const CLAIM_LANES = routine({
   select c.ctid from jsonb_to_recordset($4::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
     cross join lateral (
       select j.ctid, j.rank, j.run_at, j.id from :schema.jobs j
-      where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
+      where j.hold = 0 and ${IS_KIND("l.kind")} and j.rank = l.rank and j.run_at <= :schema.clock()
         and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending'
         and j.id not in ${LIGHT_IDS}
       order by j.run_at, j.id limit $5

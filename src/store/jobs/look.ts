@@ -5,6 +5,7 @@
 // release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
 import { asMicros, asMillis, fromMicros, routine, type Store } from "../sql.ts";
 import type { LanePosition } from "./claim.ts";
+import { IS_KIND } from "./lane.ts";
 import { LIGHT_IDS } from "./mark.ts";
 
 export interface Sight {
@@ -39,7 +40,7 @@ gaps as materialized (
 select 'lane' as what, l.kind, l.rank, j.id, ${asMicros("j.run_at")} as run_us, ${DUE_MS} as due_ms
 from lanes l cross join lateral (
   select j.id, j.run_at from :schema.jobs j
-  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank
+  where j.hold = 0 and ${IS_KIND("l.kind")} and j.rank = l.rank
     and (j.run_at, j.id) >= (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit 1
 ) j
@@ -47,7 +48,7 @@ union all
 select 'new', g.kind, j.rank, j.id, ${asMicros("j.run_at")}, ${DUE_MS}
 from gaps g cross join lateral (
   select j.rank, j.id, j.run_at from :schema.jobs j
-  where j.hold = 0 and j.kind = g.kind and j.rank > g.lo and j.rank < g.hi
+  where j.hold = 0 and ${IS_KIND("g.kind")} and j.rank > g.lo and j.rank < g.hi
   order by j.rank, j.run_at, j.id limit 1
 ) j
 union all
@@ -65,7 +66,7 @@ const LOOK_BACK = routine({
   body: `select j.id, j.rank from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
 cross join lateral (
   select j.id, j.rank, j.run_at from :schema.jobs j
-  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.run_at <= :schema.clock()
+  where j.hold = 0 and ${IS_KIND("l.kind")} and j.rank = l.rank and j.run_at <= :schema.clock()
     and (j.run_at, j.id) < (${fromMicros("l.from_us")}, l.from_id) and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit $2
 ) j

@@ -73,22 +73,29 @@ from gone
 returning id`,
 });
 
+const LEASE = "l.token = $2::bigint and l.lease_ms = $4";
+
 // The same for runs of one claim that left no result: one token, one index scan for all ids. `light`: the claim has not
-// marked the rows, and cannot while we hold its lease's row.
+// marked the rows, and cannot while we hold its lease's row. Without ids it is about all that a light lease names, which is
+// what $6 expects them to be: reading so many ids from a text costs as much as deleting their rows.
 const settleClaimBody = (light: boolean): string => `with gone as (
   delete from :schema.jobs j
-  where j.id = any($1::uuid[]) and ${light ? "j.state = 'pending'" : "j.token = $2::bigint and j.state = 'running'"}
+  where ${
+    light
+      ? `j.id = any(coalesce($1, (select l.job_ids from :schema.leases l where ${LEASE} and cardinality(l.job_ids) = $6)))
+    and j.state = 'pending'`
+      : `j.id = any($1) and j.token = $2::bigint and j.state = 'running'`
+  }
     and j.rerun is null and j.group_key is null and j.batch_id is null
   returning j.id, j.created_at, j.run_at, j.started_at, j.attempt, j.max_attempts, j.claim_count, j.rank,
     j.kind, j.queue, j.payload, j.key, j.coalesce_key, j.progress, j.headers
 ),
 released as (
-  delete from :schema.leases l where $5 and l.token = $2::bigint and l.lease_ms = $4
-    and (select count(*) from gone) = cardinality($1::uuid[])
+  delete from :schema.leases l where $5 and ${LEASE} and (select count(*) from gone) = $6
 )
 insert into ${HISTORY_TARGET}
 select id, :schema.clock(), created_at, run_at,
-  ${light ? "(select l.claimed_at from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4)" : "started_at"},
+  ${light ? `(select l.claimed_at from :schema.leases l where ${LEASE})` : "started_at"},
   (select :schema.clock() + $3::bigint * interval '1 millisecond'), coalesce($3::bigint < ${SHORT_KEEP_MS}, false), $2::bigint,
   ${light ? "attempt + 1, max_attempts, claim_count + 1" : "attempt, max_attempts, claim_count"}, rank, 'done', kind, queue,
   payload, null, key, coalesce_key, null, null, progress, headers
@@ -96,12 +103,12 @@ from gone`;
 
 const SETTLE_CLAIM = routine({
   name: "settle_claim",
-  takes: ["uuid[]", "bigint", "bigint", "integer", "boolean"],
+  takes: ["uuid[]", "bigint", "bigint", "integer", "boolean", "integer"],
   gives: "count",
   first: LOCK_TIMEOUT,
   body: settleClaimBody(false),
   instead: {
-    when: `exists (select 1 from :schema.leases l where l.token = $2::bigint and l.lease_ms = $4 and l.light for share of l)`,
+    when: `exists (select 1 from :schema.leases l where ${LEASE} and l.light for share of l)`,
     first: "",
     body: settleClaimBody(true),
   },
@@ -274,9 +281,21 @@ export async function settleClaim(
   isLast: boolean,
 ): Promise<boolean> {
   // Written here: the driver would look at each id for what it may have to escape.
-  const values = [`{${ids.join(",")}}`, lease.token, keepMs, lease.leaseMs, isLast];
+  const values = [`{${ids.join(",")}}`, lease.token, keepMs, lease.leaseMs, isLast, ids.length];
   const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, values);
   return Number(rows[0]!.count) === ids.length;
+}
+
+/** For all runs of a light claim at once. Nothing is done if it is not light any more, or names others than so many. */
+export async function settleLightClaim(
+  store: Store,
+  lease: LeaseId,
+  runs: number,
+  keepMs: number | null,
+): Promise<boolean> {
+  const values = [null, lease.token, keepMs, lease.leaseMs, true, runs];
+  const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, values);
+  return Number(rows[0]!.count) === runs;
 }
 
 export async function settleRuns(store: Store, runs: readonly EndedRun[]): Promise<SettledRun[]> {

@@ -1,6 +1,7 @@
 // How deep the queues are. Counted by one chore for everybody, and read from what it wrote: screens and metrics never
 // count. A large table is not counted either: a fixed part of it is, and the rest is estimated from that.
 import { quoteSchema } from "../../shared/quote-schema.ts";
+import { KIND_HASH } from "../jobs/lane.ts";
 import { LIGHT_IDS } from "../jobs/mark.ts";
 import { routine, sql, type Store } from "../sql.ts";
 
@@ -46,16 +47,16 @@ const COUNT_SAMPLE = sql`${counts(":schema.jobs j tablesample system ($1::real)"
 // The first of each lane: a queue with few jobs may not be in the sample, and must not be overlooked.
 const HEADS = sql`
 with recursive lanes as (
-  (select kind, rank from :schema.jobs where hold = 0 order by kind, rank limit 1)
+  (select ${KIND_HASH("kind")} as hash, rank from :schema.jobs where hold = 0 order by ${KIND_HASH("kind")}, rank limit 1)
   union all
-  select n.kind, n.rank from lanes l cross join lateral (
-    select j.kind, j.rank from :schema.jobs j
-    where j.hold = 0 and (j.kind, j.rank) > (l.kind, l.rank) order by j.kind, j.rank limit 1
+  select n.hash, n.rank from lanes l cross join lateral (
+    select ${KIND_HASH("j.kind")} as hash, j.rank from :schema.jobs j
+    where j.hold = 0 and (${KIND_HASH("j.kind")}, j.rank) > (l.hash, l.rank) order by ${KIND_HASH("j.kind")}, j.rank limit 1
   ) n
 )
 select h.queue, min(h.run_at) as "oldestReadyAt" from lanes l cross join lateral (
   select j.queue, j.run_at from :schema.jobs j
-  where j.hold = 0 and j.kind = l.kind and j.rank = l.rank and j.state = 'pending' and j.id not in ${LIGHT_IDS}
+  where j.hold = 0 and ${KIND_HASH("j.kind")} = l.hash and j.rank = l.rank and j.state = 'pending' and j.id not in ${LIGHT_IDS}
   order by j.run_at, j.id limit 1
 ) h
 left join :schema.queues p on p.name = h.queue and p.paused_at is not null

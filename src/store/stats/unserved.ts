@@ -1,4 +1,5 @@
 // What is due and has no worker, and leases that are overdue: from the first of each lane, and from tiny tables.
+import { IS_KIND, KIND_HASH } from "../jobs/lane.ts";
 import { routine, sql, type Store } from "../sql.ts";
 
 export interface UnservedKind {
@@ -14,10 +15,11 @@ const UNSERVED = routine({
   takes: ["integer"],
   gives: `kind text, queue text, since timestamptz`,
   body: `with recursive kinds as (
-    (select j.kind, 1 as n from :schema.jobs j where j.hold = 0 order by j.kind limit 1)
+    (select j.kind, 1 as n from :schema.jobs j where j.hold = 0 order by ${KIND_HASH("j.kind")} limit 1)
     union all
     select next.kind, k.n + 1 from kinds k cross join lateral (
-      select j.kind from :schema.jobs j where j.hold = 0 and j.kind > k.kind order by j.kind limit 1
+      select j.kind from :schema.jobs j where j.hold = 0 and ${KIND_HASH("j.kind")} > ${KIND_HASH("k.kind")}
+      order by ${KIND_HASH("j.kind")} limit 1
     ) next where k.n < 1000
   ),
   served as materialized (
@@ -26,7 +28,7 @@ const UNSERVED = routine({
   )
   select k.kind, h.queue, h.run_at from kinds k cross join lateral (
     select j.queue, j.run_at from :schema.jobs j
-    where j.hold = 0 and j.kind = k.kind and j.state = 'pending' order by j.rank, j.run_at, j.id limit 1
+    where j.hold = 0 and ${IS_KIND("k.kind")} and j.state = 'pending' order by j.rank, j.run_at, j.id limit 1
   ) h
   where k.kind not in (select s.kind from served s) and h.run_at < :schema.clock() - interval '5 seconds'
     and not exists (select 1 from :schema.queues q where q.name = h.queue and q.paused_at is not null)
