@@ -195,6 +195,20 @@ const MUTANTS = [
     tests: ["test/crash/read-only.test.ts"],
   },
   {
+    name: "a whole light claim is settled though it names others than those that ran",
+    file: "store/jobs/settle.js",
+    from: " and cardinality(l.job_ids) = $6",
+    to: "",
+    tests: ["test/race/light.test.ts"],
+  },
+  {
+    name: "kinds are told apart by their hash alone",
+    file: "store/jobs/lane.js",
+    from: " and j.kind = ${kind}",
+    to: "",
+    tests: ["test/store/claim-index.test.ts"],
+  },
+  {
     name: "a suspect's five minutes count from when it was due",
     file: "store/jobs/claim.js",
     from: "greatest(j.run_at, j.started_at)",
