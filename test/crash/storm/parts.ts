@@ -103,7 +103,7 @@ export const PARTS: Record<string, Part> = {
       { rest: [3_000, 5_000], faults: [failOver] },
       { rest: [1_000, 3_000], faults: [kill, term] },
     ],
-    perMinute: { failover: 1 },
+    perMinute: { failover: 2 },
     okShare: 0.3,
   },
   poison: {
