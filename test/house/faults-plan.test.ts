@@ -21,7 +21,7 @@ test("every storm is in the plan once, under its name", () => {
   expect(PLAN.filter(({ isStorm }) => isStorm).map(({ name }) => name)).toEqual(storms);
 });
 
-test("every storm says which faults it is about, and counts as long as it goes on", () => {
+test("every storm says which faults it is about, and at its own length that is one at least", () => {
   for (const { name, seconds } of PLAN.filter(({ isStorm }) => isStorm)) {
     const part = PARTS[name]!;
     expect(seconds, name).toBeGreaterThan(part.seconds);
