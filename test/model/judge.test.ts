@@ -126,6 +126,7 @@ function goodRun(): Run {
       charged: new Map(),
       troubled: new Map(),
       keys: new Map([["k2", "id2"]]),
+      purged: new Set(["id0"]),
       purgedEarly: [],
       batches: [
         {
@@ -297,7 +298,8 @@ describe("a run that went wrong is found out", () => {
         ),
     ],
     ["a parcel that arrived as another", "I12", ({ lines }) => void lines.push({ at: 8, arrived: "p8", sha256: "h7" })],
-    ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id1")],
+    ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id0")],
+    ["purged, and still there", "I14", ({ facts }) => void facts.purged.add("id1")],
     ["it never came to rest", "I15", ({ lines }) => void lines.pop()],
     ["it came to rest too late", "I15", ({ lines }) => (lines.at(-1)!.at = 1e7)],
     ["something still runs", "I15", ({ facts }) => void facts.jobs.push(job(1, { state: "running", n: -1 }))],

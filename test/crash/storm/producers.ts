@@ -5,12 +5,14 @@
 import { createHash } from "node:crypto";
 import { Client } from "pg";
 import { defineBatch, defineJob, type Enqueued, type EnqueueOptions, type Holdfast } from "#src/index.js";
+import { BRIEF } from "../../support/history/facts.ts";
 import type { Asked, History } from "../../support/history/record.ts";
 import type { Random } from "../../support/random.ts";
 
 /** Only enqueued here: the handlers are the workers'. */
 const work = defineJob("storm.work", { attempts: 4, run: () => undefined });
 const loop = defineJob("storm.loop", { attempts: 2, run: () => undefined });
+const brief = defineJob(BRIEF, { attempts: 4, run: () => undefined });
 const light = defineJob("storm.light", { attempts: 4, run: () => undefined });
 const batch = defineBatch<unknown, unknown, "saved">("storm.batch", {
   concurrency: 20,
@@ -73,9 +75,10 @@ export function makeProducers(input: ProducersInput): Producers {
       asked.effect = "chunks";
       asked.items = 12;
     }
-    if (!asked.light && random.chance(0.12)) asked.fail = random.whole(1, 2);
+    if (lot >= 0.95) asked.brief = true;
+    else if (!asked.light && random.chance(0.12)) asked.fail = random.whole(1, 2);
     else if (!asked.light && random.chance(0.01)) asked.fatal = true;
-    if (random.chance(0.25)) {
+    if (!asked.brief && random.chance(0.25)) {
       asked.key = `k${n}`;
       options.key = asked.key;
     }
@@ -88,7 +91,7 @@ export function makeProducers(input: ProducersInput): Producers {
       ...(random.chance(0.1) ? { stubborn: true } : {}),
       ...extra,
     };
-    return { asked, kind: asked.light ? light : work, payload, options };
+    return { asked, kind: asked.light ? light : asked.brief ? brief : work, payload, options };
   }
 
   /** True: the answer is known. */

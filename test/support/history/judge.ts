@@ -52,7 +52,8 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   // I1: what was acknowledged is there, and has ended.
   for (const [n, { ids }] of told.acked) {
     const found = byN.get(n) ?? [];
-    check("I1", found.length > 0, () => `job ${n} was acknowledged (${ids[0]}) and is lost`);
+    const isThere = found.length > 0 || ids.some((id) => facts.purged.has(id));
+    check("I1", isThere, () => `job ${n} was acknowledged (${ids[0]}) and is lost`);
     for (const job of found) check("I1", TERMINAL.has(job.state), () => `job ${n} is still ${job.state}`);
   }
 
@@ -69,7 +70,11 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   }
   const owners = new Set(facts.audit.map((entry) => `${entry.job} ${entry.token}`));
   for (const exec of facts.execs) {
-    check("I2", byId.has(exec.job), () => `a handler ran for ${exec.job}, which is no job`);
+    check(
+      "I2",
+      byId.has(exec.job) || facts.purged.has(exec.job),
+      () => `a handler ran for ${exec.job}, which is no job`,
+    );
     const isOwner = owners.has(`${exec.job} ${exec.token}`);
     check("I6", isOwner, () => `a handler ran for ${exec.job} under ${exec.token}, which never owned it`);
   }
@@ -149,7 +154,10 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     for (const hash of hashes) check("I12", hash === wanted, () => `parcel ${key} arrived as something else`);
   }
 
-  check("I14", facts.purgedEarly.length === 0, () => `purged before their time: ${facts.purgedEarly.join(", ")}`);
+  for (const id of facts.purged) {
+    check("I14", !facts.purgedEarly.includes(id), () => `job ${id} was purged before its time`);
+    check("I14", !byId.has(id), () => `job ${id} was purged, and is there`);
+  }
 
   // I15: it came to rest after the last fault, and what was asked then was done.
   const healedAt = told.phases.get("healed");

@@ -21,6 +21,8 @@ export interface Asked {
   items?: number;
   die?: boolean;
   light?: boolean;
+  /** It may be purged BRIEF_MS after its end. */
+  brief?: boolean;
   /** Of a parcel: the hash of its bytes. (Of a batch, `items` is how many it has.) */
   sha256?: string;
 }
