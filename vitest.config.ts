@@ -1,5 +1,8 @@
 // One real PostgreSQL for the whole run (test/support/global-setup.ts). Two workers: the tests share two cores with it.
 import { defineConfig } from "vitest/config";
+import { BUILT } from "./test/support/built.ts";
+import { QUICK_ENGINE } from "./test/support/quick-engine.ts";
+import { Spread } from "./test/support/spread.ts";
 
 export default defineConfig({
   test: {
@@ -7,6 +10,9 @@ export default defineConfig({
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
     maxWorkers: 2,
+    execArgv: QUICK_ENGINE,
+    server: { deps: { external: [BUILT] } },
+    sequence: { sequencer: Spread },
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // A second, the default, is one refresh of the dashboard.

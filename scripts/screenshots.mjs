@@ -3,14 +3,12 @@
 import { spawn } from "node:child_process";
 import { mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { launchChromium } from "../test/dashboard/chromium.mjs";
-import { build, install } from "./set-up.mjs";
+import { build, install, root } from "./set-up.mjs";
 
 install();
 build();
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forPages = process.argv[2] === "--pages";
 const folder = forPages ? join(root, "docs/images") : (process.argv[2] ?? join(tmpdir(), "holdfast-screenshots"));
 mkdirSync(folder, { recursive: true });

@@ -1,7 +1,16 @@
 // What `npm start`, `npm test` and `npm run build` share: install from the lock file if packages are missing, build if
 // the sources are newer than what was built. Quiet when there is nothing to do.
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -52,16 +61,27 @@ export function build({ force = false } = {}) {
     newest(join(root, "dashboard")),
     statSync(join(root, "tsconfig.build.json")).mtimeMs,
   );
-  if (!force && existsSync(stamp) && statSync(stamp).mtimeMs >= sources) return;
+  if (!force && existsSync(stamp) && statSync(stamp).mtimeMs >= sources) return linkCommand();
   process.stderr.write("Building ...\n");
   run(process.execPath, ["scripts/build-migrations.mjs"]);
   // Files whose source is gone must not stay importable.
   if (force) rmSync(join(root, "dist"), { recursive: true, force: true });
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", "tsconfig.build.json"]);
+  // What `npx holdfast` runs. The compiler makes it anew, without the right to be run.
   chmodSync(join(root, "dist", "cli", "main.js"), 0o755);
   run(process.execPath, [join("node_modules", "typescript", "bin", "tsc"), "-p", join("dashboard", "widget")]);
   run(process.execPath, ["scripts/build-dashboard.mjs"]);
   const seed = join(root, "dist", "db", "embedded-seed.tar.gz");
   if (!existsSync(seed)) run(process.execPath, ["scripts/build-seed.mjs", seed]);
   writeFileSync(stamp, "");
+  linkCommand();
+}
+
+/**
+ * `npx holdfast` in this folder. npm makes a link of its own, but if it was asked for before there was anything to link to, it
+ * does not look again, and says "holdfast: not found" for ever.
+ */
+function linkCommand() {
+  const link = join(root, "node_modules", ".bin", "holdfast");
+  if (process.platform !== "win32" && !existsSync(link)) symlinkSync(join("..", "..", "dist", "cli", "main.js"), link);
 }

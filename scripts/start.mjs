@@ -1,13 +1,9 @@
 // `npm start`: sets up everything, then runs `holdfast dev` on the embedded database (or on DATABASE_URL), in this very
 // process, so that signals need no handing on. Arguments are handed on: `npm start -- --port 7071`.
-import { chmodSync } from "node:fs";
-import { join } from "node:path";
 import { build, install, root } from "./set-up.mjs";
 
 install();
 build();
-// What `npx holdfast` runs. A build makes it anew, without the right to be run.
-chmodSync(join(root, "dist", "cli", "main.js"), 0o755);
 
 if (process.env.npm_lifecycle_event === "start") {
   // npm hands SIGTERM to its shell, and that does not hand it on: when the shell is gone, stop too.

@@ -1,6 +1,7 @@
 // Every option of open() and work(), resolved once, checked once, frozen. Nothing downstream has a default of its own.
 import { OptionInvalid } from "./errors.ts";
 import { type InboxOptions, type ResolvedInboxOptions, resolveInboxOptions } from "./options/inbox.ts";
+import { defined } from "./shared/defined.ts";
 import { durationMs, retentionMs, type Duration } from "./shared/duration.ts";
 import { refuseUnknown } from "./shared/refuse-unknown.ts";
 
@@ -194,11 +195,6 @@ export function resolveWorkOptions(given: WorkOptions): ResolvedWorkOptions {
     name: options.name,
     hungHook: options.hungHook === undefined ? null : String(options.hungHook),
   });
-}
-
-/** An option given as undefined is an option not given. */
-function defined<T extends object>(given: T): T {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as T;
 }
 
 function count(name: string, value: unknown, least: number, most: number): number {

@@ -1,5 +1,8 @@
 // What takes longer than `npm test` may: test/**/*.faults.ts, one after the other, each with a server of its own.
 import { defineConfig } from "vitest/config";
+import { BUILT } from "./support/built.ts";
+
+process.env["TEST_FSYNC"] ??= "on";
 
 export default defineConfig({
   test: {
@@ -7,6 +10,7 @@ export default defineConfig({
     include: ["test/**/*.faults.ts"],
     globalSetup: ["test/support/global-setup.ts"],
     pool: "forks",
+    server: { deps: { external: [BUILT] } },
     maxWorkers: 1,
     fileParallelism: false,
     testTimeout: 600_000,

@@ -7,5 +7,4 @@ function isLanguage(tag: string): boolean {
   }
 }
 
-export const hadLanguage = isLanguage(navigator.language);
-if (!hadLanguage) Object.defineProperty(navigator, "language", { value: "en" });
+if (!isLanguage(navigator.language)) Object.defineProperty(navigator, "language", { value: "en" });

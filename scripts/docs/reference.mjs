@@ -1,9 +1,8 @@
 // The API reference: a page of Markdown for each door of the package, made of its declarations and the comments on them, as
 // an editor shows them. Read from what is published (dist), so that it is true for who installs it.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import ts from "typescript";
-import { root, slugOf } from "./pages.mjs";
+import { packageDoors } from "./doors.mjs";
+import { slugOf } from "./pages.mjs";
 
 const OPTIONS = {
   target: ts.ScriptTarget.ES2023,
@@ -28,17 +27,14 @@ const MOST_LINES = 20;
 
 /** `names`: what a page has a heading for. */
 export function referencePages() {
-  const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
-  const doors = Object.entries(exports)
-    .filter(([, target]) => typeof target !== "string")
-    .map(([door, { types }]) => ({ door: door.replace(".", name), file: join(root, types) }));
+  const doors = packageDoors();
   const program = ts.createProgram(
-    doors.map(({ file }) => file),
+    doors.map(({ types }) => types),
     OPTIONS,
   );
-  return doors.map(({ door, file }) => ({
+  return doors.map(({ door, types }) => ({
     path: `reference/${door.replaceAll("/", "-")}.md`,
-    ...pageOf(door, program.getSourceFile(file), program.getTypeChecker()),
+    ...pageOf(door, program.getSourceFile(types), program.getTypeChecker()),
   }));
 }
 

@@ -4,12 +4,17 @@
 /** The lengths: with these the whole takes some 25 minutes. */
 const LENGTHS = {
   HOLDFAST_KILLS: "30",
+  HOLDFAST_FREEZES: "20",
+  HOLDFAST_LONG: "1",
+  PLANS_FINISHED: "1000000",
   FUZZ_CASES: "2000",
   FAULT_UPLOADS: "500",
   FAULT_ITEMS: "100000",
   FAULT_KILLS: "20",
   SIM_SEEDS: "300",
   MODEL_RUNS: "400",
+  // Also for those that are short in `npm test`, where nobody waits for the disk.
+  TEST_FSYNC: "on",
 };
 
 const storm = (name, seconds, what) => ({
@@ -23,7 +28,7 @@ const storm = (name, seconds, what) => ({
 
 /**
  * `seconds`: how long it takes. `files`: for vitest. `env`: what they are told. `isStorm`: it can be told how long.
- * `isUnseeded`: a seed would not repeat it.
+ * `isUnseeded`: a seed would not repeat it. `hasNoResult`: what its tests say is all there is.
  */
 export const PLAN = [
   {
@@ -85,6 +90,22 @@ export const PLAN = [
     seconds: 80,
     files: ["test/crash/batches.test.ts"],
     isUnseeded: true,
+  },
+  {
+    name: "one-by-one",
+    what: "workers killed and frozen, the database away, one fault at a time, often",
+    seconds: 100,
+    files: ["crash/storm", "crash/killed", "long/database-away"].map((file) => `test/${file}.test.ts`),
+    isUnseeded: true,
+    hasNoResult: true,
+  },
+  {
+    name: "plans",
+    what: "how statements are planned when a million jobs have ended",
+    seconds: 60,
+    files: ["test/store/plans.test.ts"],
+    isUnseeded: true,
+    hasNoResult: true,
   },
   storm("kills", 60, "workers killed, frozen, told to stop"),
   storm("network", 60, "networks that break in eight ways, and answers lost after their commit"),

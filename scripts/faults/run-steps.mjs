@@ -91,7 +91,7 @@ export async function runStep(step, { seed, out, env = {} }) {
   if (isLate) wrong.push(`given up after ${minutes(limitOf(step.seconds))}`);
   else if (code !== 0 && failed.length === 0) wrong.push(`ended with ${code}, see above`);
   // Passed, and nothing to show for it.
-  if (wrong.length === 0 && passed > 0 && found.length === 0) wrong.push("it left no result");
+  if (wrong.length === 0 && passed > 0 && found.length === 0 && !step.hasNoResult) wrong.push("it left no result");
   if (wrong.length === 0 && passed + skipped.length === 0) wrong.push("no test was run");
   const isGood = wrong.length === 0;
   if (out !== undefined && found.length > 0) {
@@ -105,7 +105,7 @@ export async function runStep(step, { seed, out, env = {} }) {
     seed: step.isUnseeded ? undefined : seed,
     seconds,
     is: isGood ? (passed === 0 ? "skipped" : "good") : "WRONG",
-    size: sizeOf(found),
+    size: sizeOf(found) || `${count.format(passed)} tests`,
     faults: sum(found.flatMap((result) => Object.values(result.faults ?? {}))),
     violations: sum(found.map((result) => result.violations?.length ?? 0)),
     wrong,

@@ -5,7 +5,10 @@ import { fileURLToPath } from "node:url";
 import { OptionInvalid } from "../errors.ts";
 import type { AppMigration } from "../migrate/app-migrations.ts";
 
-/** `migrationsFrom(new URL("./migrations/", import.meta.url))`. */
+/**
+ * An app's migrations, read from the .sql files of a folder in the order of their names:
+ * `migrationsFrom(new URL("./migrations/", import.meta.url))`.
+ */
 export function migrationsFrom(folder: URL | string): AppMigration[] {
   const path = typeof folder === "string" ? folder : fileURLToPath(folder);
   let names: string[];

@@ -5,6 +5,7 @@ import { HoldfastError, KindUnknown, NotFound, OptionInvalid, StateConflict } fr
 import type { AnyBatchKind } from "../job/define-batch.ts";
 import { type FieldMeta, mergeFields } from "../job/merge-fields.ts";
 import { toStorableJson } from "../job/storable.ts";
+import { checkInboxName } from "../shared/inbox-name.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { lockClient, noteApplied } from "../store/batches/clients.ts";
@@ -12,7 +13,7 @@ import { lockFields, writeFields } from "../store/batches/set-fields.ts";
 import type { Store } from "../store/sql.ts";
 import type { Batches } from "./batches.ts";
 import type { Applied, AppliedCommand, ApplyInput, BatchCommand } from "./commands.ts";
-import { checkOwner, checkText } from "./create-options.ts";
+import { checkText } from "./create-options.ts";
 
 export interface ApplyTools {
   store: Store;
@@ -26,10 +27,10 @@ const MOST_FIELD_BYTES = 65_536;
 
 export async function applyCommands({ store, inside }: ApplyTools, input: ApplyInput): Promise<Applied> {
   refuseUnknown("batches.apply()", input, ["owner", "client", "commands", "kinds"]);
-  const owner = checkOwner("batches.apply() owner", input.owner);
+  const owner = checkInboxName("batches.apply() owner", input.owner);
   const client = checkText("batches.apply() client", input.client);
   const { commands, kinds } = input;
-  if (!Array.isArray(commands) || commands.length > MOST_COMMANDS) {
+  if (!Array.isArray(commands) || commands.length === 0 || commands.length > MOST_COMMANDS) {
     throw new OptionInvalid("batches.apply() got too many commands, or none.", `Send 1 to ${MOST_COMMANDS} at a time.`);
   }
   const results: AppliedCommand[] = [];

@@ -59,7 +59,7 @@ export interface RetryOptions extends ControlOptions {
 
 /** What the owner says of an item that was handed back. */
 export interface AckOptions extends ControlOptions {
-  /** One of those of its kind, or `error`. The kind's first unless told otherwise. */
+  /** One of those of its kind, or `error`. What the kind's `handBack.ackedAs` says unless told otherwise. */
   outcome?: string;
   result?: unknown;
   /** Why it is an error. */

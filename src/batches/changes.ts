@@ -2,12 +2,13 @@
 // is about; they come with it as they are now, so that a client that is far behind does not learn every step.
 import { OptionInvalid } from "../errors.ts";
 import type { Batch, BatchItem } from "../job/batch.ts";
+import { checkInboxName } from "../shared/inbox-name.ts";
+import { checkLimit } from "../shared/page.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { type ChangeRow, feedEnds, readChanges, sequenceChanges } from "../store/batches/changes.ts";
 import { readItems } from "../store/batches/items.ts";
 import { readBatch } from "../store/batches/read.ts";
 import type { Store } from "../store/sql.ts";
-import { checkOwner } from "./create-options.ts";
 
 /** From where on to read the feed, and whose. */
 export interface ChangesOptions {
@@ -55,10 +56,8 @@ export async function changesSince(store: Store, options: ChangesOptions): Promi
   if (typeof since !== "string" || !/^\d{1,18}$/.test(since)) {
     throw new OptionInvalid(`since is ${JSON.stringify(since)}.`, "Give what the last answer called `next`.");
   }
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-    throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MAX_PAGE}.`);
-  }
-  const owner = options.owner === undefined ? undefined : checkOwner("owner", options.owner);
+  checkLimit(limit, MAX_PAGE);
+  const owner = options.owner === undefined ? undefined : checkInboxName("owner", options.owner);
   await sequenceChanges(store);
   const { first, last } = await feedEnds(store);
   const rows = await readChanges(store, since, limit + 1, owner);

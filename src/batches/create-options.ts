@@ -4,6 +4,7 @@ import type { Transaction } from "../job/caller-transaction.ts";
 import { type AnyBatchKind, checkConcurrency } from "../job/define-batch.ts";
 import { checkAttempts, checkName } from "../job/define-job.ts";
 import { toStorableJson } from "../job/storable.ts";
+import { checkInboxName } from "../shared/inbox-name.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import type { NewBatch } from "../store/batches/create.ts";
@@ -68,7 +69,7 @@ export function readCreateOptions(kind: AnyBatchKind, options: CreateBatchOption
     outcomes: JSON.stringify(batch.outcomes),
     onDone: onDone === undefined ? null : toStorableJson(`${where} onDone`, onDone),
     fields: toStorableJson(`${where} fields`, fields),
-    owner: options.owner === undefined ? null : checkOwner(`${where} owner`, options.owner),
+    owner: options.owner === undefined ? null : checkInboxName(`${where} owner`, options.owner),
     key: options.key === undefined ? null : checkText(`${where} key`, options.key),
     total: total ?? null,
     keepMs: batch.keepMs,
@@ -89,15 +90,4 @@ export function checkText(what: string, value: unknown): string {
     throw new OptionInvalid(`${what} holds a NUL character or half of a surrogate pair.`, "Use plain text.");
   }
   return value;
-}
-
-/** It is the name of an inbox. */
-const OWNER = /^[A-Za-z0-9_][A-Za-z0-9_.:@+~-]{0,199}$/;
-
-export function checkOwner(what: string, value: unknown): string {
-  if (typeof value === "string" && OWNER.test(value)) return value;
-  throw new OptionInvalid(
-    `${what} is ${typeof value === "string" ? JSON.stringify(value.slice(0, 100)) : String(value)}.`,
-    "Give 1 to 200 letters, digits and _ . : @ + ~ -, beginning with a letter, a digit or _.",
-  );
 }

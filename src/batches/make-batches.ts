@@ -1,15 +1,18 @@
 // Puts hf.batches together: make batches, look at them, act on them, from any process.
 import { patiently } from "../db/patiently.ts";
+import { steadily } from "../db/steadily.ts";
 import { KindUnknown, NotFound, OptionInvalid, StateConflict, WaitTimeout } from "../errors.ts";
 import { fromTransaction } from "../db/caller-transaction.ts";
 import { type Batch, BATCH_STATES, type BatchItem, type BatchState } from "../job/batch.ts";
 import { type AnyBatchKind, isBatchKind } from "../job/define-batch.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
+import { checkId } from "../shared/check-id.ts";
 import { durationMs } from "../shared/duration.ts";
+import { checkLimit, cutPage } from "../shared/page.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { makeAlarm } from "../shared/sleep.ts";
-import { isUuid, uuidv7 } from "../shared/uuid.ts";
+import { uuidv7 } from "../shared/uuid.ts";
 import type { Added } from "../store/batches/add.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { cancelBatch } from "../store/batches/cancel.ts";
@@ -31,7 +34,7 @@ import { applyCommands, type ApplyTools } from "./apply.ts";
 import type { Batches } from "./batches.ts";
 import { changesSince } from "./changes.ts";
 import { checkText, readCreateOptions } from "./create-options.ts";
-import { addPart, type Part, partsOf, steadily } from "./write-items.ts";
+import { addPart, type Part, partsOf, PAUSES_MS } from "./write-items.ts";
 
 export interface BatchesInput {
   store: Store;
@@ -47,6 +50,7 @@ export interface BatchesInput {
   onNews(listener: (batchId: string) => void): () => void;
 }
 
+const BATCH_ID = "The batch id";
 const MAX_PAGE = 500;
 /** Fewer than one step retries. */
 const MOST_SEQS = 1_000;
@@ -111,7 +115,7 @@ export function makeBatches(input: BatchesInput): Batches {
       const parts = partsOf("batches.create()", kind, items);
       const { value: first } = (await parts.next()) as { value: Part };
       const start = (): Promise<First> => begin(target, batch, first, close);
-      const { made, added } = own ? await steadily(start) : await start();
+      const { made, added } = own ? await steadily(start, PAUSES_MS) : await start();
       const created = made.id === batch.id;
       if (!added) {
         await parts.return(undefined);
@@ -134,7 +138,7 @@ export function makeBatches(input: BatchesInput): Batches {
     },
     async add(kind, id, items, options = {}) {
       assertBatchKind(kind);
-      checkId(id);
+      checkId(id, BATCH_ID);
       refuseUnknown("batches.add()", options, ["writer", "from", "close"]);
       const { writer = uuidv7(), from = 0, close = false } = options;
       checkText("batches.add() writer", writer);
@@ -159,14 +163,14 @@ export function makeBatches(input: BatchesInput): Batches {
       return { added, total };
     },
     async close(id) {
-      const addition = { batchId: checkId(id), writer: MAIN_WRITER, from: 0, items: [], close: true };
+      const addition = { batchId: checkId(id, BATCH_ID), writer: MAIN_WRITER, from: 0, items: [], close: true };
       const { advanced } = await addPart(store, addition, true);
       if (advanced) onAdvanced(id, advanced);
     },
-    get: (id) => readBatch(store, checkId(id)),
+    get: (id) => readBatch(store, checkId(id, BATCH_ID)),
     async list(options = {}) {
       refuseUnknown("batches.list()", options, ["state", "kind", "owner", "withErrors", "limit", "cursor"]);
-      const limit = checkLimit(options.limit ?? 50);
+      const limit = checkLimit(options.limit ?? 50, MAX_PAGE);
       const states = options.state === undefined ? undefined : [options.state].flat();
       for (const state of states ?? []) {
         if (!BATCH_STATES.includes(state)) {
@@ -176,12 +180,12 @@ export function makeBatches(input: BatchesInput): Batches {
       const { kind, owner, withErrors, cursor } = options;
       const before = cursor === undefined ? undefined : checkId(cursor, "cursor");
       const rows = await listBatches(store, { kind, states, owner, withErrors, before, limit: limit + 1 });
-      const batches = rows.slice(0, limit);
-      return { batches, next: rows.length > limit ? batches.at(-1)!.id : null };
+      const { page: batches, next } = cutPage(rows, limit);
+      return { batches, next };
     },
     async items(id, options = {}) {
       refuseUnknown("batches.items()", options, ["state", "limit", "cursor"]);
-      const limit = checkLimit(options.limit ?? 50);
+      const limit = checkLimit(options.limit ?? 50, MAX_PAGE);
       const after = options.cursor === undefined ? 0 : Number(options.cursor);
       if (!Number.isSafeInteger(after) || after < 0) {
         throw new OptionInvalid(
@@ -189,20 +193,20 @@ export function makeBatches(input: BatchesInput): Batches {
           "Give what the last page called `next`.",
         );
       }
-      const batch = await found(checkId(id));
+      const batch = await found(checkId(id, BATCH_ID));
       const { state } = options;
       checkItemState(batch, state);
       const { items, next } = await listItems(store, { batchId: id, batchState: batch.state, state, after, limit });
       return { items, next: next === null ? null : String(next) };
     },
     async item(id, seq) {
-      const batch = await found(checkId(id));
+      const batch = await found(checkId(id, BATCH_ID));
       return await readItem(store, id, batch.state, checkSeq(seq));
     },
     async *export(id, { state } = {}) {
       let after: number | null = 0;
       while (after !== null) {
-        const batch = await found(checkId(id));
+        const batch = await found(checkId(id, BATCH_ID));
         checkItemState(batch, state);
         const page: { items: BatchItem[]; next: number | null } = await listItems(store, {
           batchId: id,
@@ -216,12 +220,12 @@ export function makeBatches(input: BatchesInput): Batches {
       }
     },
     async errors(id) {
-      await found(checkId(id));
+      await found(checkId(id, BATCH_ID));
       return await listErrorGroups(store, id);
     },
     pause: (id, { by } = {}) =>
       controlled(
-        checkId(id),
+        checkId(id, BATCH_ID),
         () => pauseBatch(store, id, by ?? null),
         ["paused"],
         "paused",
@@ -229,14 +233,14 @@ export function makeBatches(input: BatchesInput): Batches {
       ),
     resume: (id, { by } = {}) =>
       controlled(
-        checkId(id),
+        checkId(id, BATCH_ID),
         () => resumeBatch(store, id, by ?? null),
         ["queued", "running"],
         "resumed",
         "Only a paused batch can be; retry what failed to go on with one that is done.",
       ),
     async cancel(id, { by } = {}) {
-      const before = await readBatch(store, checkId(id));
+      const before = await readBatch(store, checkId(id, BATCH_ID));
       const batch = await controlled(
         id,
         () => cancelBatch(store, id, by ?? null),
@@ -249,7 +253,7 @@ export function makeBatches(input: BatchesInput): Batches {
       return batch;
     },
     async retryFailed(id, options = {}) {
-      checkId(id);
+      checkId(id, BATCH_ID);
       refuseUnknown("batches.retryFailed()", options, ["by", "seqs"]);
       const { by, seqs } = options;
       if (seqs !== undefined) checkSeqs(seqs);
@@ -273,7 +277,7 @@ export function makeBatches(input: BatchesInput): Batches {
     },
     async ack(id, seq, options = {}) {
       refuseUnknown("batches.ack()", options, ["outcome", "result", "error", "by"]);
-      const batch = await found(checkId(id));
+      const batch = await found(checkId(id, BATCH_ID));
       const end = readAck(batch, checkSeq(seq), options);
       const ended = await patiently(`Batch ${id}`, PATIENCE, () =>
         store.transaction(async (tx) => {
@@ -302,7 +306,9 @@ export function makeBatches(input: BatchesInput): Batches {
     changes: (options = {}) => changesSince(store, options),
     apply: (given) => applyCommands({ store, inside: (tx) => insideOf(input, tx) }, given),
     async delete(id, { by } = {}) {
-      const result = await patiently(`Batch ${id}`, PATIENCE, () => deleteBatch(store, checkId(id), by ?? null));
+      const result = await patiently(`Batch ${id}`, PATIENCE, () =>
+        deleteBatch(store, checkId(id, BATCH_ID), by ?? null),
+      );
       // Asked for twice: it is gone either way.
       if (!result || result.changed) return;
       throw new StateConflict(
@@ -317,7 +323,7 @@ export function makeBatches(input: BatchesInput): Batches {
       const stop = onNews((batchId) => batchId === id && alarm.ring());
       try {
         for (let pause = 20; ; pause = Math.min(pause * 1.5, 1_000)) {
-          const batch = await found(checkId(id));
+          const batch = await found(checkId(id, BATCH_ID));
           if (batch.finishedAt !== null) return batch;
           const left = until - performance.now();
           if (left <= 0) {
@@ -387,11 +393,6 @@ function checkItemState(batch: Batch, state: string | undefined): void {
   throw new OptionInvalid(`state is ${JSON.stringify(state)}.`, `Give one of ${Object.keys(batch.counts).join(", ")}.`);
 }
 
-function checkId(id: unknown, what = "The batch id"): string {
-  if (!isUuid(id)) throw new OptionInvalid(`${what} is ${JSON.stringify(id)}.`, "Ids look like 0192a1b2-….");
-  return id;
-}
-
 function checkSeq(seq: unknown): number {
   if (typeof seq === "number" && Number.isSafeInteger(seq) && seq >= 1) return seq;
   throw new OptionInvalid(`The item's place is ${String(seq)}.`, "Items are counted from 1.");
@@ -405,9 +406,4 @@ function checkSeqs(seqs: readonly number[]): void {
     );
   }
   for (const seq of seqs) checkSeq(seq);
-}
-
-function checkLimit(limit: unknown): number {
-  if (typeof limit === "number" && Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE) return limit;
-  throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MAX_PAGE}.`);
 }

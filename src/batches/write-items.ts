@@ -1,11 +1,11 @@
 // Takes items in, from a list or a stream of any length, a part at a time: no more than one part is held. Each part says how
 // many came before it, so that a part that is sent again after a lost answer is taken once.
-import { isConnectionTrouble, isRetryable } from "../db/retryable.ts";
+import { isConnectionTrouble } from "../db/retryable.ts";
+import { steadily } from "../db/steadily.ts";
 import { DatabaseUnavailable, NotFound, OptionInvalid, StateConflict } from "../errors.ts";
 import type { AnyBatchKind } from "../job/define-batch.ts";
 import { parseItem } from "../job/item.ts";
 import { toStorableJson } from "../job/storable.ts";
-import { jitter, sleep } from "../shared/sleep.ts";
 import { addItems, type Added, type Addition } from "../store/batches/add.ts";
 import type { Store } from "../store/sql.ts";
 
@@ -14,7 +14,8 @@ export type Items<Input> = Iterable<Input> | AsyncIterable<Input>;
 /** Items in one statement, and their bytes. */
 const PART_ITEMS = 1_000;
 const PART_BYTES = 1_048_576;
-const PAUSES_MS = [50, 250, 1_000, 2_500, 5_000];
+/** While the answer is unknown: whoever adds many items would rather wait than begin again. */
+export const PAUSES_MS = [50, 250, 1_000, 2_500, 5_000];
 
 export interface Part {
   items: string[];
@@ -67,24 +68,11 @@ async function check(where: string, kind: AnyBatchKind, item: unknown, index: nu
   }
 }
 
-/** Sent again while the answer is unknown. */
-export async function steadily<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!isConnectionTrouble(error) && !isRetryable(error)) throw error;
-      if (tries >= PAUSES_MS.length) throw error;
-      await sleep(jitter(PAUSES_MS[tries]!));
-    }
-  }
-}
-
 export async function addPart(store: Store, addition: Addition, own: boolean): Promise<Added> {
   const add = (): Promise<Added> => addItems(store, addition);
   let added: Added;
   try {
-    added = own ? await steadily(add) : await add();
+    added = own ? await steadily(add, PAUSES_MS) : await add();
   } catch (error) {
     if (!isConnectionTrouble(error)) throw error;
     throw new DatabaseUnavailable(

@@ -2,6 +2,9 @@
 // paste into another terminal. On a terminal a page of text; anywhere else the same as one log line.
 import { resolve } from "node:path";
 import type { HttpServer } from "../http/serve.ts";
+import { isBatchKind } from "../job/define-batch.ts";
+import { jsonSchemaOf } from "../job/json-schema.ts";
+import { examplePayload } from "./example-payload.ts";
 import type { Log } from "./log.ts";
 import { maskUrl } from "./mask.ts";
 import { printable } from "./printable.ts";
@@ -30,7 +33,7 @@ export function sayReady({ command, version, settings, kinds, server, log, write
   const data = dataOf(settings);
   const promise = PROMISES[tier];
   const isHealthOnly = command === "worker";
-  const tries = server && !isHealthOnly ? waysToEnqueue(kinds, server) : [];
+  const tries = server && !isHealthOnly ? waysToEnqueue(settings, server) : [];
   if (log.format === "json") {
     log.info("Ready", {
       command,
@@ -86,11 +89,16 @@ function dataOf(settings: Settings): string {
   return settings.database.value === "memory:" ? "in memory" : maskUrl(settings.database.value ?? "");
 }
 
-function waysToEnqueue(kinds: readonly string[], server: HttpServer): string[] {
-  // Also where a configuration lists them: their payload is known.
-  const isSample = kinds[0] === "sample.hello";
-  const kind = isSample ? "sample.hello" : (kinds[0] ?? "my.kind");
-  const payload = isSample ? '{"name":"Ada"}' : "{}";
+/** Lines that work as they stand, as far as the schema of the first kind says what it takes. */
+function waysToEnqueue({ jobs }: Settings, server: HttpServer): string[] {
+  const first = jobs.value.find((known) => !isBatchKind(known));
+  if (!first) return [];
+  const { kind, schema } = first;
+  // Also where a configuration lists the samples: their payload is known.
+  const isSample = kind === "sample.hello";
+  const example = isSample ? { name: "Ada" } : examplePayload(schema ? jsonSchemaOf(schema) : null);
+  // In quotes for a shell.
+  const payload = JSON.stringify(example).replaceAll("'", "");
   const url = callableUrl(server);
   const where = url === "http://127.0.0.1:7070" ? "" : ` --url ${url}`;
   const token = server.isAnonymous ? "" : ' -H "authorization: Bearer $HOLDFAST_TOKEN"';

@@ -25,11 +25,8 @@ export interface BatchesApi {
   export(id: string, format: "ndjson" | "csv", query: Query): AsyncIterable<Uint8Array>;
 }
 
-/** An export that is silent for so long has broken off. */
-const SILENT_MS = 30_000;
-
 export function makeBatchesApi(url: string, token: string | undefined): BatchesApi {
-  const { call, reach, refusal } = makeRequests(url, token);
+  const { call, download } = makeRequests(url, token);
   const soon = (): AbortSignal => AbortSignal.timeout(ANSWER_WITHIN_MS);
   const get = <Answer>(path: string, query: Query = {}): Promise<Answer> =>
     call(withQuery(path, query), { signal: soon() });
@@ -67,20 +64,7 @@ export function makeBatchesApi(url: string, token: string | undefined): BatchesA
     cancel: act("cancel"),
     retryFailed: (id, seqs) => call(withQuery(`${at(id)}/retry-failed`, { seqs }), { method: "POST", signal: soon() }),
     remove: (id) => call(at(id), { method: "DELETE", signal: soon() }),
-    async *export(id, format, query) {
-      const silence = new AbortController();
-      const timer = setTimeout(() => silence.abort(new Error("The export fell silent.")), SILENT_MS);
-      try {
-        const response = await reach(withQuery(`${at(id)}/export.${format}`, query), { signal: silence.signal });
-        if (!response.ok) throw refusal(response.status, await response.text());
-        for await (const piece of response.body ?? []) {
-          timer.refresh();
-          yield piece as Uint8Array;
-        }
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    export: (id, format, query) => download(withQuery(`${at(id)}/export.${format}`, query)),
   };
 }
 

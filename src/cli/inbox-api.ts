@@ -19,13 +19,10 @@ export interface InboxApi {
 
 /** Longer than a poll waits. */
 const POLL_WITHIN_MS = 90_000;
-/** A download that is silent for so long has broken off. */
-const SILENT_MS = 30_000;
 
 export function makeInboxApi(url: string, token: string | undefined): InboxApi {
-  const requests = makeRequests(url, token);
+  const { call, download } = makeRequests(url, token);
   const at = (recipient: string, rest = ""): string => `/api/v1/inbox/${encodeURIComponent(recipient)}/parcels${rest}`;
-  const call = requests.call;
 
   return {
     url,
@@ -38,27 +35,13 @@ export function makeInboxApi(url: string, token: string | undefined): InboxApi {
         duplex: "half",
       }),
     list: (recipient, query, signal) =>
-      call(withQuery(at(recipient), query), { signal: either(AbortSignal.timeout(POLL_WITHIN_MS), signal) }),
+      call(withQuery(at(recipient), query), {
+        signal: AbortSignal.any([AbortSignal.timeout(POLL_WITHIN_MS), ...(signal ? [signal] : [])]),
+      }),
     read: (recipient, id) =>
       call(at(recipient, `/${encodeURIComponent(id)}`), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }),
-    async *content(recipient, id, start, signal) {
-      const silence = new AbortController();
-      const timer = setTimeout(() => silence.abort(new Error("The download fell silent.")), SILENT_MS);
-      try {
-        const response = await requests.reach(at(recipient, `/${encodeURIComponent(id)}/content`), {
-          headers: start > 0 ? { range: `bytes=${start}-` } : {},
-          signal: either(silence.signal, signal),
-        });
-        if (!response.ok) throw requests.refusal(response.status, await response.text());
-        if (start > 0 && response.status !== 206) throw new Error("The server did not go on where it was asked to.");
-        for await (const piece of response.body ?? []) {
-          timer.refresh();
-          yield piece as Uint8Array;
-        }
-      } finally {
-        clearTimeout(timer);
-      }
-    },
+    content: (recipient, id, start, signal) =>
+      download(at(recipient, `/${encodeURIComponent(id)}/content`), { start, signal }),
     ack: (recipient, id) =>
       call(at(recipient, `/${encodeURIComponent(id)}/ack`), {
         method: "POST",
@@ -67,6 +50,3 @@ export function makeInboxApi(url: string, token: string | undefined): InboxApi {
     stats: (query) => call(withQuery("/api/v1/inbox", query), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }),
   };
 }
-
-const either = (one: AbortSignal, other: AbortSignal | undefined): AbortSignal =>
-  other === undefined ? one : AbortSignal.any([one, other]);

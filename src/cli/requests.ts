@@ -9,17 +9,18 @@ export type Query = Record<string, string | undefined>;
 export type RequestOptions = RequestInit & { duplex?: "half" };
 
 export interface Requests {
-  /** The answer, whatever its status; throws Unanswered if there is none. */
-  reach(path: string, options?: RequestOptions): Promise<Response>;
   /** The JSON of a good answer. */
   call<Answer>(path: string, options?: RequestOptions): Promise<Answer>;
-  /** What a bad one means. */
-  refusal(status: number, text: string): Problem;
+  /** The bytes of a good answer as they come, from `start` on. */
+  download(path: string, options?: { start?: number; signal?: AbortSignal | undefined }): AsyncGenerator<Uint8Array>;
 }
 
 export const ANSWER_WITHIN_MS = 30_000;
+/** A download that is silent for so long has broken off. */
+const SILENT_MS = 30_000;
 
 export function makeRequests(url: string, token: string | undefined): Requests {
+  /** The answer, whatever its status; throws Unanswered if there is none. */
   async function reach(path: string, options: RequestOptions = {}): Promise<Response> {
     const headers = new Headers(options.headers);
     if (!headers.has("accept")) headers.set("accept", "application/json");
@@ -32,18 +33,32 @@ export function makeRequests(url: string, token: string | undefined): Requests {
     }
   }
 
-  const refusal = (status: number, text: string): Problem => explainRefusal(url, status, parse(text));
-
   return {
-    reach,
-    refusal,
     async call<Answer>(path: string, options: RequestOptions = {}) {
       const response = await reach(path, options);
       const text = await response.text().catch(() => "");
       const answer = parse(text);
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what a server of ours answers is what the contract says
       if (response.ok && answer !== undefined) return answer as Answer;
-      throw refusal(response.status, text);
+      throw explainRefusal(url, response.status, answer);
+    },
+    async *download(path, { start = 0, signal } = {}) {
+      const silence = new AbortController();
+      const timer = setTimeout(() => silence.abort(new Error("The download fell silent.")), SILENT_MS);
+      try {
+        const response = await reach(path, {
+          headers: start > 0 ? { range: `bytes=${start}-` } : {},
+          signal: signal ? AbortSignal.any([silence.signal, signal]) : silence.signal,
+        });
+        if (!response.ok) throw explainRefusal(url, response.status, parse(await response.text()));
+        if (start > 0 && response.status !== 206) throw new Error("The server did not go on where it was asked to.");
+        for await (const piece of response.body ?? []) {
+          timer.refresh();
+          yield piece as Uint8Array;
+        }
+      } finally {
+        clearTimeout(timer);
+      }
     },
   };
 }

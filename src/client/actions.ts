@@ -7,6 +7,7 @@ import { type Chore, defineChore } from "../job/define-chore.ts";
 import { recordError } from "../job/outcome.ts";
 import { STATUSES_OF, type JobState } from "../job/states.ts";
 import { checkId } from "../shared/check-id.ts";
+import { checkLimit, cutPage } from "../shared/page.ts";
 import { uuidv7 } from "../shared/uuid.ts";
 import { advanceAction, endAction, openActions, type OpenAction, trimActions } from "../store/actions/advance.ts";
 import { createAction } from "../store/actions/create.ts";
@@ -100,12 +101,10 @@ export function makeActions({ store, hurry }: ActionsInput): Actions {
     },
     get: (id) => readAction(store, checkId(id, "The action id")),
     async list({ limit = 50, cursor } = {}) {
-      if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE) {
-        throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MAX_PAGE}.`);
-      }
-      const actions = await listActions(store, cursor === undefined ? null : checkId(cursor, "cursor"), limit + 1);
-      const page = actions.slice(0, limit);
-      return { actions: page, next: actions.length > limit ? page.at(-1)!.id : null };
+      const before = cursor === undefined ? null : checkId(cursor, "cursor");
+      const rows = await listActions(store, before, checkLimit(limit, MAX_PAGE) + 1);
+      const { page: actions, next } = cutPage(rows, limit);
+      return { actions, next };
     },
     async cancel(id) {
       if (await endAction(store, checkId(id, "The action id"), "cancelled", null)) return await found(id);

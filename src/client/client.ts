@@ -1,5 +1,5 @@
 // The client: what open() gives. It only delegates; the work is done in the rooms below.
-import { JOB_EVENTS } from "../metrics/job-ended.ts";
+import { JOB_ENDED } from "../metrics/job-ended.ts";
 import type { Batches } from "../batches/batches.ts";
 import { makeBatchChores } from "../batches/chores.ts";
 import { makeHandBack } from "../batches/hand-back.ts";
@@ -31,7 +31,7 @@ import { makeWakeUps } from "../worker/wake-ups.ts";
 import { makeWorker, type Worker } from "../worker/worker.ts";
 import { type Actions, makeActions, makeActionsChore } from "./actions.ts";
 import { type Errors, makeErrorChores, makeErrors } from "./errors.ts";
-import { makeProblems, type Verdict } from "./problems.ts";
+import { makeProblems, type ProblemReport } from "./problems.ts";
 import { makeSystem, type SystemFacts } from "./system.ts";
 import { type Audit, makeAudit, makeAuditChore } from "./audit.ts";
 import { type Doctor, makeDoctor } from "./doctor/doctor.ts";
@@ -85,7 +85,7 @@ export interface Holdfast extends AsyncDisposable {
   readonly stats: Stats;
   readonly health: HealthCheck;
   /** What is wrong now, in sentences. */
-  problems(): Promise<Verdict>;
+  problems(): Promise<ProblemReport>;
   /** What the database is, holds and was migrated to. */
   system(): Promise<SystemFacts>;
   /** Whether all is well, check by check, with what to do where it is not. */
@@ -172,21 +172,21 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
     },
   });
 
+  const onAdvanced = (batchId: string, advanced: Advanced): void =>
+    tellAdvanced({ wakeUps, events }, batchId, advanced);
   const jobs = makeJobs({
     store,
     wakeUps,
     keepEnded,
-    onAdvanced: (batchId, advanced) => tellAdvanced({ wakeUps, events }, batchId, advanced),
+    onAdvanced,
     onEnded(listener) {
-      const stops = JOB_EVENTS.map((name) => events.on(name, (event) => listener(event.jobId)));
+      const stops = JOB_ENDED.map((name) => events.on(name, (event) => listener(event.jobId)));
       return () => {
         for (const stop of stops) stop();
       };
     },
   });
 
-  const onAdvanced = (batchId: string, advanced: Advanced): void =>
-    tellAdvanced({ wakeUps, events }, batchId, advanced);
   const batches = makeBatches({
     store,
     onAdvanced,
@@ -376,7 +376,13 @@ export function makeClient({ db, store, options, events, pulses, seenForMs, hear
       });
       workers.add(worker);
       working.set(worker.id, { kinds: asRun, concurrency: resolved.concurrency });
-      await worker.start();
+      try {
+        await worker.start();
+      } catch (error) {
+        // One that is not there must not be counted among those that are.
+        await worker.stop();
+        throw error;
+      }
       return worker;
     },
     wake() {

@@ -1,7 +1,7 @@
 // hf.errors: failed attempts by what their errors have in common, and the dead by what killed them.
-import { OptionInvalid } from "../errors.ts";
 import { type Chore, defineChore } from "../job/define-chore.ts";
 import type { ErrorTally } from "../metrics/error-tally.ts";
+import { checkLimit } from "../shared/page.ts";
 import { addErrorCounts, trimErrors } from "../store/errors/add.ts";
 import { type DeadGroup, type ErrorGroup, listDeadGroups, listErrors } from "../store/errors/list.ts";
 import type { Store } from "../store/sql.ts";
@@ -24,14 +24,9 @@ const MOST = 200;
 export function makeErrors(store: Store): Errors {
   return {
     list: async ({ kind, queue, limit = 50 } = {}) =>
-      await listErrors(store, { kind: kind ?? null, queue: queue ?? null, limit: checkLimit(limit) }),
-    dead: async ({ limit = 50 } = {}) => await listDeadGroups(store, checkLimit(limit)),
+      await listErrors(store, { kind: kind ?? null, queue: queue ?? null, limit: checkLimit(limit, MOST) }),
+    dead: async ({ limit = 50 } = {}) => await listDeadGroups(store, checkLimit(limit, MOST)),
   };
-}
-
-function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST) return limit;
-  throw new OptionInvalid(`limit is ${String(limit)}.`, `Give a whole number from 1 to ${MOST}.`);
 }
 
 /** Every process has seen its own errors. */

@@ -1,13 +1,13 @@
 // hf.problems: what is wrong now, in one sentence, and each of it with what to do.
 import { makeRules, type Problem, type RulesInput } from "./rules.ts";
 
-export interface Verdict {
+export interface ProblemReport {
   /** One sentence. */
   verdict: string;
   problems: Problem[];
 }
 
-export function makeProblems(input: RulesInput): () => Promise<Verdict> {
+export function makeProblems(input: RulesInput): () => Promise<ProblemReport> {
   return async () => {
     const [infos, ...found] = await Promise.all([input.queues.list(), ...makeRules(input).map((rule) => rule.find())]);
     const problems = found.flat();

@@ -33,7 +33,10 @@ export function fromTransaction(tx: Transaction): Queryable {
   };
 }
 
-/** Drizzle's `sql` tag must come from the caller: its chunks are classes of that copy of the library. */
+/**
+ * A Drizzle transaction as one that `tx` takes: `hf.enqueue(kind, payload, { tx: fromDrizzle(tx, sql) })`. The `sql` tag is
+ * that of your own "drizzle-orm": what it makes are classes of that copy of the library.
+ */
 export function fromDrizzle(tx: DrizzleTransaction, sql: DrizzleSql): QueryTransaction {
   if (!has(tx, "execute") || !has(sql, "raw")) {
     throw new OptionInvalid("fromDrizzle() did not get a Drizzle transaction and the sql tag.", DRIZZLE_HINT);

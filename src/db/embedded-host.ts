@@ -106,13 +106,16 @@ export class Host {
     else await link.open(await readyPgdata(folder, (path) => link.initialise(path, seed)));
     await session.connect();
     const deadline = new Deadline(openTimeoutMs, "running");
-    for (const statement of this.#listeners.statements()) await session.run(deadline, statement);
-    if (folder !== null) {
-      const { rows } = await session.run<{ version: string }>(deadline, "select version() as version");
-      const [, pgVersion = "", pgliteVersion = ""] = VERSION.exec(rows[0]?.version ?? "") ?? [];
-      await writeNote(folder, { pgliteVersion, pgVersion });
+    try {
+      for (const statement of this.#listeners.statements()) await session.run(deadline, statement);
+      if (folder !== null) {
+        const { rows } = await session.run<{ version: string }>(deadline, "select version() as version");
+        const [, pgVersion = "", pgliteVersion = ""] = VERSION.exec(rows[0]?.version ?? "") ?? [];
+        await writeNote(folder, { pgliteVersion, pgVersion });
+      }
+    } finally {
+      deadline.clear();
     }
-    deadline.clear();
     if (session.ended) throw session.ended;
     return session;
   }

@@ -45,7 +45,10 @@ export function announceAddress(folder: string, url: string): void {
   if (self) self.url = url;
 }
 
-/** `folder` is an existing folder, with symbolic links resolved. */
+/**
+ * Locks a folder for this process, as `open()` does with the embedded database's; FolderLocked says who has it. `folder`
+ * is an existing one, with symbolic links resolved (`realpath`).
+ */
 export async function lockFolder(folder: string, options: LockOptions = {}): Promise<FolderLock> {
   const open = foldersOfThisProcess();
   if (open.has(folder)) {

@@ -83,7 +83,7 @@ function readEncoding({ url, headers, hasBody }: Received): string | null {
   const said = (headers.get("content-encoding") ?? "").trim().toLowerCase();
   if (said === "" || said === "identity" || !hasBody) return null;
   // A chain of them is how a small body becomes an endless one.
-  if (said in DECODERS) return said;
+  if (Object.hasOwn(DECODERS, said)) return said;
   throw new FetchRefused("encoding", `${url.host} answered in the encoding ${JSON.stringify(said)}.`, NOT_OURS);
 }
 
@@ -135,7 +135,7 @@ async function* decoded(
 }
 
 function isZlib(error: unknown): boolean {
-  return error instanceof Error && "code" in error && /^(Z_|ERR_|ERR__ERROR|ERR_BROTLI)/.test(String(error.code));
+  return error instanceof Error && "code" in error && /^(Z_|ERR_)/.test(String(error.code));
 }
 
 function decodeText(bytes: Buffer, type: string): string {

@@ -19,14 +19,14 @@ export function checkUrl(given: string | URL, { ports, allow }: Limits, base?: U
       cause: error,
     });
   }
-  const scheme = DEFAULT_PORTS[url.protocol];
-  if (scheme === undefined) {
+  const standardPort = DEFAULT_PORTS[url.protocol];
+  if (standardPort === undefined) {
     throw new FetchRefused("url", `${url.protocol} is not fetched.`, "Give an http or https URL.");
   }
   if (url.username !== "" || url.password !== "") {
     throw new FetchRefused("url", `The URL of ${url.host} has a user or a password in it.`, "Take them out.");
   }
-  const port = url.port === "" ? scheme : Number(url.port);
+  const port = url.port === "" ? standardPort : Number(url.port);
   if (ports !== "any" && !ports.has(port)) {
     throw new FetchRefused("url", `Port ${port} of ${url.hostname} is not fetched from.`, "Use a standard port.");
   }

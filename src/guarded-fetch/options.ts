@@ -1,5 +1,6 @@
 // The limits of a guarded fetch, checked once. Every one of them has a default that suits fetching pages of strangers.
 import { OptionInvalid } from "../errors.ts";
+import { defined } from "../shared/defined.ts";
 import { type Duration, durationMs } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { type Network, parseNetwork } from "./address.ts";
@@ -59,7 +60,7 @@ const WHERE = "makeGuardedFetch()";
 
 export function readOptions(given: GuardedFetchOptions): Limits {
   refuseUnknown(WHERE, given, Object.keys(GUARDED_FETCH_DEFAULTS));
-  const options: Required<GuardedFetchOptions> = { ...GUARDED_FETCH_DEFAULTS, ...given };
+  const options: Required<GuardedFetchOptions> = { ...GUARDED_FETCH_DEFAULTS, ...defined(given) };
   const ms = (name: "timeout" | "connectTimeout" | "headersTimeout" | "idleTimeout"): number => {
     const value = durationMs(`${WHERE}.${name}`, options[name]);
     if (value > 0) return value;

@@ -6,6 +6,7 @@
 import type { Holdfast } from "../client/client.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
+import { checkInboxName } from "../shared/inbox-name.ts";
 import type { Pulse } from "../shared/pulse.ts";
 import { toChangesView } from "./batch-view.ts";
 import { Refusal } from "./errors.ts";
@@ -132,6 +133,8 @@ export function makeChangeStreams(hf: Holdfast): ChangeStreams {
       if (since !== undefined && !/^\d{1,18}$/.test(since)) {
         throw new OptionInvalid(`since is ${JSON.stringify(since.slice(0, 50))}.`, "Give the `next` of an answer.");
       }
+      // Said now: a question that is always refused would keep those behind it from being told.
+      if (owner !== undefined) checkInboxName("owner", owner);
       if (streams.size >= MAX_STREAMS) {
         throw new Refusal("HOLDFAST_HTTP_TOO_MANY_STREAMS", `${MAX_STREAMS} streams are open.`, "Try again later.", {
           "retry-after": "5",

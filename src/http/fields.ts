@@ -1,5 +1,6 @@
 // Fields that several contracts have. What a field's error says is the hint that a caller gets: what to give instead.
 import { z } from "zod";
+import { OptionInvalid } from "../errors.ts";
 import { refuseRoundedIntegers } from "../job/storable.ts";
 
 export const isoTime = z.string().meta({ format: "date-time", description: "ISO 8601, in UTC" });
@@ -56,6 +57,27 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
     .optional()
     .meta({ description });
 }
+
+/** Some words of a list with commas, in a query. */
+export const words = <const Word extends string>(name: string, known: readonly Word[]) =>
+  z
+    .string()
+    .transform((text) => text.split(",").map((word) => toWord(name, word, known)))
+    .optional()
+    .meta({ description: `${known.join(", ")}; several with commas.` });
+
+function toWord<Word extends string>(name: string, text: string, known: readonly Word[]): Word {
+  const word = known.find((each) => each === text);
+  if (word !== undefined) return word;
+  throw new OptionInvalid(`${name} is ${JSON.stringify(text)}.`, `Give one of ${known.join(", ")}.`);
+}
+
+/** A text in a body. The API itself shows what was not given as null, so null is "not given" here too. */
+export const textField = (name: string, example: string, description?: string) =>
+  z
+    .string({ error: `Give a text: "${name}": "${example}".` })
+    .nullish()
+    .meta({ ...(description !== undefined && { description }), examples: [example] });
 
 export const anyText = (description: string) => z.string().optional().meta({ description });
 

@@ -20,7 +20,7 @@ import { admit, type Authorize, type Identify, makeIdentify, NOBODY } from "./ca
 import { type AnyContract, hasJson, type InputOf, isBytes } from "./contract.ts";
 import type { Contracts } from "./contracts.ts";
 import type { SettingView } from "./contracts/system.ts";
-import { addDashboard, addJobProgress } from "./dashboard.ts";
+import { addDashboard, addJobProgress, addPageFiles } from "./dashboard.ts";
 import { Refusal, toErrorAnswer } from "./errors.ts";
 import { makeEventHub } from "./event-hub.ts";
 import { isLines } from "./lines.ts";
@@ -182,6 +182,7 @@ export function makeHandler(options: HandlerOptions): Handler {
   if (!options.healthOnly) {
     addAppRoutes({ app, apps, hf, identify, onError });
     addJobProgress(app);
+    addPageFiles(app);
     if (options.dashboard ?? true) addDashboard(app);
   }
   app.all("*", async (context) => {

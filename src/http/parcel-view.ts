@@ -4,8 +4,7 @@ import type { ResolvedInboxOptions } from "../options/inbox.ts";
 import { formatDuration } from "../shared/duration.ts";
 import type { Parcel } from "../store/inbox/rows.ts";
 import type { InboxView, LimitsView, ParcelView } from "./contracts/inbox.ts";
-
-const iso = (date: Date | null): string | null => date?.toISOString() ?? null;
+import { iso } from "./job-view.ts";
 
 export function toParcelView(parcel: Parcel): ParcelView {
   return {

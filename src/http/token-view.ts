@@ -2,6 +2,7 @@
 import type { NewToken } from "../client/tokens.ts";
 import type { AccessToken } from "../store/tokens/rows.ts";
 import type { AccessTokenView, NewTokenBody } from "./contracts/tokens.ts";
+import { given } from "./given.ts";
 import { iso } from "./job-view.ts";
 
 export function toTokenView(token: AccessToken): AccessTokenView {
@@ -14,8 +15,4 @@ export function toTokenView(token: AccessToken): AccessTokenView {
   };
 }
 
-/** Null is "not given". The client checks each of them. */
-export function toNewToken(body: NewTokenBody): NewToken {
-  const given = Object.entries(body).filter(([, value]) => value !== null && value !== undefined);
-  return Object.fromEntries(given) as unknown as NewToken;
-}
+export const toNewToken = (body: NewTokenBody): NewToken => given<NewToken>(body);

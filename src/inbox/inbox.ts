@@ -1,5 +1,6 @@
 // hf.inbox(recipient): put, list, open, ack, poll. It puts the parts together; each is in a file of its own.
 import type { Db } from "../db/db.ts";
+import { steadily } from "../db/steadily.ts";
 import { OptionInvalid } from "../errors.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
@@ -7,8 +8,9 @@ import type { ResolvedInboxOptions } from "../options/inbox.ts";
 import type { Emitter } from "../shared/emitter.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { makeAlarm } from "../shared/sleep.ts";
-import { isUuid } from "../shared/uuid.ts";
-import { checkLimit } from "../shared/page.ts";
+import { checkId } from "../shared/check-id.ts";
+import { checkInboxName } from "../shared/inbox-name.ts";
+import { checkLimit, cutPage } from "../shared/page.ts";
 import { ackParcels, type Acked } from "../store/inbox/ack.ts";
 import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import { listParcels } from "../store/inbox/list.ts";
@@ -22,9 +24,8 @@ import type { Content } from "./content.ts";
 import { openContent, type OpenedContent, type Range, unknownParcel } from "./open-content.ts";
 import { type Arrival, poll, type PollOptions } from "./poll.ts";
 import { Draft, makePutter, type PutFiles, type PutParcel } from "./put.ts";
-import { checkRecipient, type FileOptions, type PutOptions } from "./put-options.ts";
+import type { FileOptions, PutOptions } from "./put-options.ts";
 import { findStuck, type Stuck } from "./stuck.ts";
-import { steadily } from "./steadily.ts";
 import { makeInboxWake } from "./wake.ts";
 
 /** Which parcels of an inbox to list. */
@@ -98,6 +99,7 @@ export interface InboxRoomInput {
 
 const MAX_PAGE = 500;
 const MAX_INBOXES = 100;
+const PARCEL_ID = "The parcel id";
 const NOTE_POLL_MS = 5_000;
 
 export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): InboxRoom {
@@ -116,7 +118,7 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
   }
 
   function inbox(given: string): Inbox {
-    const recipient = checkRecipient(given);
+    const recipient = checkInboxName("The recipient", given);
     const putter = makePutter({
       store,
       limits,
@@ -144,7 +146,7 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
       return openContent({
         store,
         recipient,
-        id: checkId(id),
+        id: checkId(id, PARCEL_ID),
         range,
         onFetched: sayFetched,
         ...(onFailed && { onFailed }),
@@ -152,7 +154,7 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
     };
 
     async function ack(id: string): Promise<Acked> {
-      const [acked] = await steadily(() => ackParcels(store, recipient, [checkId(id)], limits.keepAckedMs));
+      const [acked] = await steadily(() => ackParcels(store, recipient, [checkId(id, PARCEL_ID)], limits.keepAckedMs));
       if (!acked) throw unknownParcel(id);
       const { size, ...answer } = acked;
       if (!answer.again) events.emit("parcel.acked", { parcelId: id, recipient, size, gone: answer.gone });
@@ -178,13 +180,13 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
         }
         const after = options.cursor === undefined ? undefined : checkId(options.cursor, "cursor");
         const found = await listParcels(store, { recipient, states, order, after, limit: limit + 1 });
-        const parcels = found.slice(0, limit);
-        return { parcels, next: found.length > limit ? parcels.at(-1)!.id : null };
+        const { page: parcels, next } = cutPage(found, limit);
+        return { parcels, next };
       },
-      get: (id) => readParcel(store, recipient, checkId(id)),
+      get: (id) => readParcel(store, recipient, checkId(id, PARCEL_ID)),
       open: (id, range) => open(id, range),
       async markFetched(id) {
-        if (!(await mark(checkId(id)))) throw unknownParcel(id);
+        if (!(await mark(checkId(id, PARCEL_ID)))) throw unknownParcel(id);
       },
       ack,
       poll: (options = {}) =>
@@ -256,11 +258,6 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
 function toStats(row: InboxRow, { stuckAfterMs }: ResolvedInboxOptions): InboxStats {
   const { waitingForMs: _w, unackedForMs: _u, polledAgoMs: _p, ackedAgoMs: _a, ...shown } = row;
   return { ...shown, expired: row.neverFetched + row.neverAcked, stuck: findStuck(row, stuckAfterMs) };
-}
-
-function checkId(id: unknown, what = "The parcel id"): string {
-  if (!isUuid(id)) throw new OptionInvalid(`${what} is ${JSON.stringify(id)}.`, "Ids look like 0192a1b2-….");
-  return id.toLowerCase();
 }
 
 function checkState(state: ParcelState): ParcelState {

@@ -4,12 +4,12 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { buffer, json, text } from "node:stream/consumers";
+import { steadily } from "../db/steadily.ts";
 import { ContentCorrupt, NotFound, OptionInvalid } from "../errors.ts";
 import { holdParcel } from "../store/inbox/take.ts";
 import { openParcel, readChunk } from "../store/inbox/read.ts";
 import type { Parcel } from "../store/inbox/rows.ts";
 import type { Store } from "../store/sql.ts";
-import { steadily } from "./steadily.ts";
 
 /** Which bytes of a parcel. */
 export interface Range {

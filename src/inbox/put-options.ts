@@ -103,14 +103,3 @@ function checkSize(where: string, size: unknown): number {
   if (typeof size === "number" && Number.isSafeInteger(size) && size >= 0) return size;
   throw new OptionInvalid(`${where} size is ${String(size)}.`, "Give a whole number of bytes.");
 }
-
-const RECIPIENT = /^[A-Za-z0-9_][A-Za-z0-9_.:@+~-]{0,199}$/;
-
-/** It stands in URLs, logs and tokens. */
-export function checkRecipient(recipient: unknown): string {
-  if (typeof recipient === "string" && RECIPIENT.test(recipient)) return recipient;
-  throw new OptionInvalid(
-    `The recipient is ${typeof recipient === "string" ? JSON.stringify(recipient.slice(0, 100)) : String(recipient)}.`,
-    "Give 1 to 200 letters, digits and _ . : @ + ~ -, beginning with a letter, a digit or _.",
-  );
-}

@@ -5,6 +5,7 @@
 // inside: put(draft, { tx }).
 import { createHash } from "node:crypto";
 import { fromTransaction } from "../db/caller-transaction.ts";
+import { steadily } from "../db/steadily.ts";
 import { ContentCorrupt, OptionInvalid, QuotaExceeded, StateConflict, TooLarge } from "../errors.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 import type { ResolvedInboxOptions } from "../options/inbox.ts";
@@ -18,7 +19,6 @@ import type { Store } from "../store/sql.ts";
 import { chunksOf, readContent, type ReadableContent } from "./content.ts";
 import { type FileFacts, type FileOptions, type PutFile, readFileOptions } from "./put-options.ts";
 import { safeType } from "./safe-type.ts";
-import { steadily } from "./steadily.ts";
 
 /** Measured from 64 KiB to 2 MiB on both tiers: smaller is slower, larger only holds more memory. docs/inbox.md. */
 export const CHUNK_BYTES = 262_144;

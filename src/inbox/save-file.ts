@@ -65,7 +65,7 @@ export async function saveFile(
   return { path, wasThere: false, resumedAt };
 }
 
-/** The id makes it this parcel's own, whatever other parcels are called. */
+/** What `saveFile` calls the file of a parcel: the id makes it this parcel's own, whatever others are called. */
 export const fileName = ({ id, name }: Pick<FileSource, "id" | "name">): string => `${id}-${safeName(name)}`;
 
 async function isThere(path: string, source: FileSource): Promise<boolean> {

@@ -103,7 +103,10 @@ export function defineChore(name: string, options: ChoreOptions): Chore {
     throw new OptionInvalid(`${where}.${option} is ${JSON.stringify(value)}.`, 'Give at least "10ms".');
   };
   const deadlineMs = time("deadline", options.deadline ?? CHORE_DEFAULTS.deadline);
-  const budgetMs = options.budget === undefined ? Math.min(5_000, deadlineMs / 2) : time("budget", options.budget);
+  const budgetMs =
+    options.budget === undefined
+      ? Math.min(time("budget", CHORE_DEFAULTS.budget), deadlineMs / 2)
+      : time("budget", options.budget);
   if (budgetMs >= deadlineMs) {
     throw new OptionInvalid(
       `${where}.budget is ${String(options.budget)}, and its deadline ${deadlineMs} ms.`,

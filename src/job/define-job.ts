@@ -1,10 +1,11 @@
 // defineJob(kind, options): what a kind of job is. Checked once, here; a wrong option is an error at start, not at
 // three in the morning.
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { OptionInvalid, PayloadInvalid } from "../errors.ts";
+import { OptionInvalid } from "../errors.ts";
 import { durationMs, retentionMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import type { JobContext } from "./handler.ts";
+import { misfit } from "./misfit.ts";
 import { type Backoff, DEFAULT_BACKOFF, makeRetryPolicy, type RetryPolicy } from "./retry-policy.ts";
 
 /** What `defineJob` takes; docs/options.md has the defaults. */
@@ -14,7 +15,7 @@ export interface JobOptions<Payload, Input, Result> {
   queue?: string;
   attempts?: number;
   backoff?: Backoff;
-  /** Kept by heartbeats while the process lives. */
+  /** How long after its last beat a worker is taken for dead; beats make it longer while the process lives. */
   lease?: Duration;
   /** The wall clock for a handler that is alive but stuck. */
   timeout?: Duration;
@@ -164,12 +165,6 @@ export async function parsePayload<Payload>(kind: JobKind<Payload>, input: unkno
   if (!kind.schema) return input as Payload;
   const outcome = await kind.schema["~standard"].validate(input);
   if (!outcome.issues) return outcome.value;
-  const issues = outcome.issues.slice(0, 10).map((issue) => {
-    const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-    return path === "" ? issue.message : `${path}: ${issue.message}`;
-  });
-  throw new PayloadInvalid(
-    `The payload of ${kind.kind} does not fit its schema: ${issues.join("; ")}`,
-    "Correct the payload, or the schema of this kind.",
-  );
+  const hint = "Correct the payload, or the schema of this kind.";
+  throw misfit(`The payload of ${kind.kind}`, outcome.issues, hint);
 }

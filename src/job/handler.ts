@@ -3,7 +3,7 @@ import type { Duration } from "../shared/duration.ts";
 import type { Transaction } from "./caller-transaction.ts";
 import type { ErrorRecord } from "./outcome.ts";
 
-/** Why `job.signal` was aborted; it is the signal's `reason`, wrapped in an AbortReason error. */
+/** Why `job.signal` was aborted: the `why` of its reason, which is a JobAborted. */
 export type AbortCause = "lease-lost" | "cancelled" | "timeout" | "shutdown";
 
 /** The reason of an aborted `job.signal`: `signal.reason instanceof JobAborted && signal.reason.why === "shutdown"`. */
@@ -87,7 +87,7 @@ export interface ChunkOptions<Item> {
   callTimeout?: Duration;
   /** Identifies an item, so that a list that changed between attempts resumes with what is not saved. Default: its place. */
   key?: (item: Item) => string;
-  /** The total for progress; default: the number of items. */
+  /** What the progress says beside the figures. Default: the name of the chunks. */
   note?: string;
 }
 

@@ -1,9 +1,10 @@
 // What the handler of a batch is given for each item, and what it may return.
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { OptionInvalid, PayloadInvalid } from "../errors.ts";
+import { OptionInvalid } from "../errors.ts";
 import type { OutcomeRule } from "./batch.ts";
 import type { Transaction } from "./caller-transaction.ts";
 import type { JobContext } from "./handler.ts";
+import { misfit } from "./misfit.ts";
 
 /** How the server's part of an item ended. */
 export class ItemResult {
@@ -92,12 +93,5 @@ export async function parseItem(kind: string, plan: BatchPlan, item: unknown): P
   if (!plan.schema) return item;
   const outcome = await plan.schema["~standard"].validate(item);
   if (!outcome.issues) return outcome.value;
-  const issues = outcome.issues.slice(0, 10).map((issue) => {
-    const path = (issue.path ?? []).map((part) => String(typeof part === "object" ? part.key : part)).join(".");
-    return path === "" ? issue.message : `${path}: ${issue.message}`;
-  });
-  throw new PayloadInvalid(
-    `An item of ${kind} does not fit its schema: ${issues.join("; ")}`,
-    "Correct the item, or the schema of this kind.",
-  );
+  throw misfit(`An item of ${kind}`, outcome.issues, "Correct the item, or the schema of this kind.");
 }

@@ -1,2 +1,2 @@
-// The events after which a job is not pending or running in the same way any more: what a waiting caller wants to hear.
-export const JOB_EVENTS = ["job.done", "job.dead", "job.cancelled"] as const;
+// The events after which a job has ended: what a caller who waits for it wants to hear.
+export const JOB_ENDED = ["job.done", "job.dead", "job.cancelled"] as const;

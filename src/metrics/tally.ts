@@ -1,5 +1,5 @@
 // Counts what runs came to, by queue, kind and outcome, as plain numbers: it is called for every job and must cost next to
-// nothing. Whoever wants the figures takes them (for the roll-ups) or reads them (for /metrics).
+// nothing. The roll-ups take the figures.
 
 export interface TallyRow {
   queue: string;

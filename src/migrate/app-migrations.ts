@@ -3,7 +3,7 @@
 import { createHash } from "node:crypto";
 import type { Db, Queryable } from "../db/db.ts";
 import { OptionInvalid, SchemaOutdated } from "../errors.ts";
-import { quoteSchema } from "../shared/quote-schema.ts";
+import { inSchema } from "./in-schema.ts";
 import { splitStatements } from "./split-statements.ts";
 
 /** One migration of an app: applied once, in order, with `:schema` for the schema. */
@@ -99,9 +99,4 @@ function pendingOf(app: string, migrations: readonly AppMigration[], applied: re
 function hashOf({ sql }: AppMigration): string {
   // White space at the ends is the editor's.
   return createHash("sha256").update(sql.trim()).digest("hex");
-}
-
-function inSchema(sql: string, schema: string): string {
-  const quoted = quoteSchema(schema);
-  return sql.replaceAll(":schema", () => quoted);
 }

@@ -4,6 +4,7 @@ import { SchemaOutdated, SchemaTooNew } from "../errors.ts";
 import type { Db, Queryable } from "../db/db.ts";
 import { MIGRATIONS, type Migration } from "./migrations.generated.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
+import { inSchema } from "./in-schema.ts";
 import { splitStatements } from "./split-statements.ts";
 
 /** The SQL that would be run from `fromVersion` on, for people who migrate by hand. */
@@ -108,22 +109,6 @@ function refuseNewer(found: FoundVersion, schema: string): void {
 async function createSchema(tx: Queryable, schema: string): Promise<void> {
   const { rows } = await tx.query("select 1 from pg_namespace where nspname = $1", [schema]);
   if (rows.length === 0) await tx.query(`create schema if not exists ${quoteSchema(schema)}`);
-}
-
-function inSchema(sql: string, schema: string): string {
-  const quoted = quoteSchema(schema);
-  return withFreeQuotes(sql, quoted).replaceAll(":schema", () => quoted);
-}
-
-/** A schema may have any name: the dollar quotes around bodies must not be part of it. */
-function withFreeQuotes(sql: string, quoted: string): string {
-  let text = sql;
-  for (const quote of new Set(sql.match(/\$\w*\$/g))) {
-    let free = quote;
-    while (quoted.includes(free)) free = `$q${free.slice(1)}`;
-    text = text.replaceAll(quote, () => free);
-  }
-  return text;
 }
 
 const recordAsText = (migration: Migration, schema: string): string =>

@@ -1,6 +1,7 @@
 // The limits of the inbox: the one place they are in. Puts, the janitor, the HTTP API and the page of limits all take
 // them from what is resolved here.
 import { OptionInvalid } from "../errors.ts";
+import { defined } from "../shared/defined.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 
@@ -55,13 +56,12 @@ export const INBOX_DEFAULTS = {
   quotaParcels: 10_000,
 } as const satisfies Required<InboxOptions>;
 
-/** Postgres itself keeps a bytea below this, and a row's number fits an integer. */
+/** A tebibyte: more is a typing mistake. The numbers of its chunks, 256 KiB each, fit an integer by far. */
 const LARGEST_FILE = 2 ** 40;
 
 export function resolveInboxOptions(given: InboxOptions = {}): ResolvedInboxOptions {
   refuseUnknown("open().inbox", given, Object.keys(INBOX_DEFAULTS));
-  const set = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-  const options: Required<InboxOptions> = { ...INBOX_DEFAULTS, ...set };
+  const options: Required<InboxOptions> = { ...INBOX_DEFAULTS, ...defined(given) };
   const ms = (name: keyof InboxOptions, least = 0): number => {
     const value = durationMs(`open().inbox.${name}`, options[name]);
     if (value >= least) return value;

@@ -10,7 +10,7 @@ const FORM = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 /** A hundred years: anything longer is a typing mistake, and would overflow a timestamp. */
 const LONGEST_MS = 100 * 365 * UNIT_MS.d;
 
-/** `name` is the option as the user wrote it, so that the message can point at it. */
+/** A duration in milliseconds; OptionInvalid if it is none, which then points at `name`, the option as its user wrote it. */
 export function durationMs(name: string, value: unknown): number {
   const match = typeof value === "string" ? FORM.exec(value.trim()) : null;
   if (!match) {

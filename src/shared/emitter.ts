@@ -1,4 +1,5 @@
-// A typed event emitter whose listeners cannot break the work: an exception in one is caught and reported once.
+// A typed event emitter whose listeners cannot break the work: what one throws, or what its promise is rejected with, is
+// caught and reported.
 
 export type Listener<Event> = (event: Event) => void;
 
@@ -11,6 +12,13 @@ export interface Emitter<Events extends object> {
 
 export function makeEmitter<Events extends object>(onListenerError: (error: unknown) => void): Emitter<Events> {
   const listeners = new Map<keyof Events, Set<Listener<never>>>();
+  const report = (error: unknown): void => {
+    try {
+      onListenerError(error);
+    } catch {
+      // There is nowhere left to say it.
+    }
+  };
   return {
     on(name, listener) {
       let set = listeners.get(name);
@@ -21,9 +29,11 @@ export function makeEmitter<Events extends object>(onListenerError: (error: unkn
     emit(name, event) {
       for (const listener of listeners.get(name) ?? []) {
         try {
-          (listener as Listener<unknown>)(event);
+          const answer: unknown = (listener as (event: unknown) => unknown)(event);
+          // Nobody waits for an async listener, and nobody else would catch what it throws.
+          if (answer instanceof Promise) answer.catch(report);
         } catch (error) {
-          onListenerError(error);
+          report(error);
         }
       }
     },

@@ -45,6 +45,9 @@ export function sleep(ms: number): Promise<void> {
 /** Waits for `done`, but not longer than `ms`; the timer does not outlive the wait. */
 export async function within(ms: number, done: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
-  await Promise.race([done, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
-  clearTimeout(timer);
+  try {
+    await Promise.race([done, new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)))]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -120,26 +120,26 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
       await markRuns(store, runs);
       return await settleItems(store, batchId, runs.map(toItemRun), leases);
     };
+    let open = runs;
     try {
       const result = await persist(settling, longestPauseMs(runs));
       if (!result) return givenUp(runs).length === 0 ? [] : "locked";
       const settled = new Map(result.items.map((item) => [item.id, item]));
       const areGone = settled.size === runs.length;
+      open = runs.filter((run) => !settled.has(run.job.id));
       if (result.advanced) onAdvanced(batchId, result.advanced);
-      const open: Run[] = [];
       for (const run of runs) {
         const one = settled.get(run.job.id);
-        if (!one) open.push(run);
-        else conclude(run, one, areGone && run.lease !== undefined && finished.has(run.lease));
+        if (one) conclude(run, one, areGone && run.lease !== undefined && finished.has(run.lease));
       }
       return open.length === 0 ? [] : await sortOut(batchId, open);
     } catch (error) {
-      // One row the database refuses must not take the others with it.
+      // One row the database refuses must not take the others with it; what is settled stays so.
       if (runs.length > 1) {
         const left: Run[] = [];
-        for (const run of runs) {
-          const open = await pass(batchId, [run]);
-          if (open === "locked" || open.length > 0) left.push(run);
+        for (const run of open) {
+          const locked = await pass(batchId, [run]);
+          if (locked === "locked" || locked.length > 0) left.push(run);
         }
         return left;
       }

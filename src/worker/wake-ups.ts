@@ -15,7 +15,7 @@ export interface ProcessWakeUp extends WakeUp {
 export interface WakeUps {
   /** Tells this process and the others. */
   send(wakeUp: ProcessWakeUp): void;
-  /** Tells only this process: the others are told by whoever else knows, or poll. */
+  /** Calls back with every hint, from here and from elsewhere. The function returned ends that. */
   subscribe(hear: (wakeUp: ProcessWakeUp) => void): () => void;
   listen(): Promise<void>;
   close(): Promise<void>;

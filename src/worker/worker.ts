@@ -406,7 +406,6 @@ export function makeWorker(input: WorkerInput): Worker {
       await orders.learn();
       await empty();
     },
-    // Not by Object.assign: it would copy the number of this moment.
     get running() {
       return runs.size;
     },

@@ -111,6 +111,8 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     await expect(
       hf.batches.apply({ owner, client: "phone", kinds, commands: [{ n: 8, type: "pause", batch: id }] }),
     ).rejects.toThrow(StateConflict);
+    // An answer to nothing would say that nothing was ever applied.
+    await expect(hf.batches.apply({ owner, client: "phone", kinds, commands: [] })).rejects.toThrow("or none");
     // Somebody else's batch is not there.
     const foreign = {
       owner: uniqueName("eve"),

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cleanUp, main, makeFolder, type Output, run, type Running, start } from "./holdfast.ts";
+import { cleanUp, main, makeUsedFolder, type Output, run, type Running, start } from "./holdfast.ts";
 
 let dev: Running;
 let cwd: string;
@@ -16,7 +16,7 @@ const numbers = (from: number, to: number): string =>
 const nobody = "01a1e299-0e62-7000-b7d8-b9cc8b876cb7";
 
 beforeAll(async () => {
-  cwd = await makeFolder();
+  cwd = await makeUsedFolder();
   dev = await start(["dev", "--port", "0"], { cwd });
 });
 afterAll(cleanUp);

@@ -3,12 +3,21 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cleanUp, makeFolder, type Output, run, type Running, spawnHoldfast, start } from "./holdfast.ts";
+import {
+  cleanUp,
+  makeFolder,
+  makeUsedFolder,
+  type Output,
+  run,
+  type Running,
+  spawnHoldfast,
+  start,
+} from "./holdfast.ts";
 
 let cwd: string;
 let server: Running;
 beforeAll(async () => {
-  cwd = await makeFolder();
+  cwd = await makeUsedFolder();
   // A port that no command could guess.
   server = await start(["dev"], { cwd, env: { HOLDFAST_PORT: "0" } });
 }, 180_000);

@@ -4,6 +4,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { copyInitialised } from "../support/initialised.ts";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 
 export const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
@@ -55,8 +57,19 @@ export async function makeFolder(): Promise<string> {
   return folder;
 }
 
+/** With an embedded database that was used before: for tests whose subject is not the first start, which takes seconds. */
+export async function makeUsedFolder(data = ".holdfast"): Promise<string> {
+  const folder = await makeFolder();
+  await copyInitialised(join(folder, data));
+  return folder;
+}
+
 function launch(args: readonly string[], { cwd = tmpdir(), env, stdin = "" }: RunOptions, program = main) {
-  const child = spawn(process.execPath, [program, ...args], { cwd, env: cleanEnv(env), stdio: "pipe" });
+  const child = spawn(process.execPath, [...QUICK_ENGINE, program, ...args], {
+    cwd,
+    env: cleanEnv(env),
+    stdio: "pipe",
+  });
   children.add(child);
   const output: Output = { code: null, stdout: "", stderr: "" };
   const hearers = new Set<() => void>();

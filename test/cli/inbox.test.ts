@@ -4,7 +4,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cleanUp, makeFolder, type Output, run, type Running, spawnHoldfast, start } from "./holdfast.ts";
+import { cleanUp, makeUsedFolder, type Output, run, type Running, spawnHoldfast, start } from "./holdfast.ts";
 
 let dev: Running;
 let cwd: string;
@@ -13,7 +13,7 @@ const holdfast = (...args: string[]): Promise<Output> =>
 const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
 beforeAll(async () => {
-  cwd = await makeFolder();
+  cwd = await makeUsedFolder();
   await writeFile(
     join(cwd, "holdfast.config.json"),
     JSON.stringify({ inbox: { maxFileBytes: 50_000_000, maxFilesPerPut: 5 } }),

@@ -1,10 +1,13 @@
 // holdfast queues, workers and janitor: a running server seen and worked on from another process.
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { cleanUp, makeFolder, run, start, type Running } from "./holdfast.ts";
+import { cleanUp, makeUsedFolder, run, start, type Running } from "./holdfast.ts";
 
 let server: Running;
 beforeAll(async () => {
-  server = await start(["dev"], { cwd: await makeFolder(), env: { HOLDFAST_PORT: "0", HOLDFAST_DATA: "data" } });
+  server = await start(["dev"], {
+    cwd: await makeUsedFolder("data"),
+    env: { HOLDFAST_PORT: "0", HOLDFAST_DATA: "data" },
+  });
 }, 180_000);
 afterAll(async () => {
   server.kill("SIGTERM");

@@ -1,7 +1,7 @@
 // The package as a stranger gets it: packed, installed into the project that `holdfast init` made, and run there from its
 // own command.
 import { execFile } from "node:child_process";
-import { readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -47,6 +47,9 @@ test(
     expect(server.ready).toMatchObject({ kinds: ["greet"], tier: "embedded" });
     const { stdout } = await run(bin, ["enqueue", "greet", '{"name":"Ada"}', "--wait", "--json"], { cwd: folder });
     expect(JSON.parse(stdout)).toMatchObject({ state: "done", result: { greeting: "Hello, Ada!" } });
+    // What it says to try can be tried as it stands.
+    const tried = await run("sh", ["-c", server.ready.try[0]!], { cwd: folder });
+    expect(tried.stderr).toContain('{"greeting":"Hello, Ada!"}');
     server.kill("SIGTERM");
     expect((await server.ended).code).toBe(0);
 
@@ -55,6 +58,15 @@ test(
     const again = await run(bin, ["init"], { cwd: folder }).catch((error: unknown) => error);
     expect(again).toMatchObject({ code: 6, stdout: "", stderr: expect.stringContaining("jobs/greet.ts") });
     expect(await readFile(join(folder, "jobs", "greet.ts"), "utf8")).toBe(`${before}// mine`);
+    // In a project that is there already.
+    const project = join(folder, "theirs");
+    const manifest = '{ "name": "theirs", "dependencies": { "holdfast": "*" } }';
+    await mkdir(project);
+    await writeFile(join(project, "package.json"), manifest);
+    const added = await run(bin, ["init"], { cwd: project });
+    expect(added.stdout.split("\n")).toContain("holdfast.config.ts");
+    expect(added.stderr).toMatch(/npm install zod\n +npm install --save-dev .*jiti/);
+    expect(await readFile(join(project, "package.json"), "utf8")).toBe(manifest);
     const dry = await run(bin, ["init", "other", "--dry-run"], { cwd: folder });
     expect(dry.stdout.trim().split("\n")).toContain("compose.yaml");
     expect(await readdir(folder)).not.toContain("other");

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cleanUp, main, makeFolder, run, type Running, start } from "./holdfast.ts";
+import { cleanUp, main, makeUsedFolder, run, type Running, start } from "./holdfast.ts";
 
 const hasScript = spawnSync("script", ["--version"]).stdout?.toString().includes("util-linux");
 const ESC = "\u001b";
@@ -37,7 +37,7 @@ describe.skipIf(!hasScript)("on a terminal", () => {
   let server: Running;
   let cwd: string;
   beforeAll(async () => {
-    cwd = await makeFolder();
+    cwd = await makeUsedFolder();
     server = await start(["dev"], { cwd, env: { HOLDFAST_PORT: "0" } });
   }, 180_000);
   afterAll(async () => {

@@ -7,7 +7,7 @@ import { expect } from "vitest";
 import { Client } from "pg";
 import { defineJob, type EnqueueOptions, type Holdfast, open } from "#src/index.js";
 import { assertSound } from "../support/assert-sound.ts";
-import { createDatabase } from "../support/database.ts";
+import { createMigratedDatabase } from "../support/database.ts";
 import {
   type Child,
   type ChildConfig,
@@ -82,7 +82,7 @@ export interface Scene {
 
 /** `url`: an existing database instead of a fresh one; it is not dropped. */
 export async function openScene(url?: string): Promise<Scene> {
-  const database = url === undefined ? await createDatabase() : { url, drop: async () => {} };
+  const database = url === undefined ? await createMigratedDatabase(SCHEMA) : { url, drop: async () => {} };
   const hf = await open({ database: database.url, schema: SCHEMA });
   let sql = new Client({ connectionString: database.url });
   const connect = async (): Promise<void> => {

@@ -2,9 +2,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
+import { copyInitialised } from "../support/initialised.ts";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { launchChromium } from "./chromium.mjs";
 
 export interface Scene {
@@ -16,8 +21,10 @@ export interface Scene {
 const PROGRAM = new URL("./children/scene.mjs", import.meta.url).pathname;
 
 export async function startScene(env: Record<string, string> = {}): Promise<Scene> {
-  const child = spawn(process.execPath, [PROGRAM], {
-    env: { ...process.env, ...env },
+  const home = await mkdtemp(join(tmpdir(), "holdfast-scene-"));
+  if (env["SCENE_DATABASE"] === undefined) await copyInitialised(join(home, "data"));
+  const child = spawn(process.execPath, [...QUICK_ENGINE, PROGRAM], {
+    env: { ...process.env, SCENE_DATABASE: `embedded:${join(home, "data")}`, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let said = "";
@@ -35,10 +42,12 @@ export async function startScene(env: Record<string, string> = {}): Promise<Scen
     url,
     child,
     async stop() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      // Its database is in memory: there is nothing to put away.
-      child.kill("SIGKILL");
-      await once(child, "exit");
+      // Its database is nobody's: there is nothing to put away.
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill("SIGKILL");
+        await once(child, "exit");
+      }
+      await rm(home, { recursive: true, force: true });
     },
   };
 }

@@ -13,8 +13,8 @@ import { saveResult } from "../support/history/save-result.ts";
 import { startChild } from "./children/child.ts";
 import { testSeed } from "./children/seed.mjs";
 
-const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 12);
-const FIRST_START_KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 10);
+const KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 5);
+const FIRST_START_KILLS = Number(process.env["HOLDFAST_KILLS"] ?? 4);
 /** Most of it is for a busy machine. */
 const PER_KILL_MS = 30_000;
 

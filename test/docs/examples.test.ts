@@ -4,6 +4,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { checkTypes } from "./check-types.ts";
 import { type Page, parsePage, readPages, root } from "./pages.ts";
 import { PRELUDE, toProgram, transpile } from "./program.ts";
@@ -103,7 +104,7 @@ describe.each(toRun.map((each) => [each.page.path, each] as const))("%s", (_, { 
       }
       for (const { name } of program.files) {
         if (name === CONFIG) await own.run("holdfast", ["config", "print"], scene.env);
-        else await own.run(process.execPath, [name.replace(/\.ts$/, ".js")], scene.env);
+        else await own.run(process.execPath, [...QUICK_ENGINE, name.replace(/\.ts$/, ".js")], scene.env);
       }
     });
 
@@ -112,7 +113,11 @@ describe.each(toRun.map((each) => [each.page.path, each] as const))("%s", (_, { 
       own.write("prelude.mjs", PRELUDE);
       own.write("page.mjs", transpile("page.ts", program.main!));
       try {
-        await own.run(process.execPath, ["--enable-source-maps", "--import", "./prelude.mjs", "page.mjs"], scene.env);
+        await own.run(
+          process.execPath,
+          [...QUICK_ENGINE, "--enable-source-maps", "--import", "./prelude.mjs", "page.mjs"],
+          scene.env,
+        );
       } catch (error) {
         throw withPageLines(page, program.lines, error);
       }

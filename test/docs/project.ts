@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { root } from "./pages.ts";
 
 export interface Project {
@@ -35,7 +36,7 @@ export function makeProject(): Project {
   symlinkSync(join(root, "apps"), join(folder, "apps"));
   const bin = join(folder, "bin");
   mkdirSync(bin);
-  const program = `exec ${JSON.stringify(process.execPath)} ${JSON.stringify(join(root, "dist/cli/main.js"))} "$@"\n`;
+  const program = `exec ${JSON.stringify(process.execPath)} ${QUICK_ENGINE.join(" ")} ${JSON.stringify(join(root, "dist/cli/main.js"))} "$@"\n`;
   writeFileSync(join(bin, "holdfast"), `#!/bin/sh\n${program}`);
   writeFileSync(join(bin, "npx"), `#!/bin/sh\n[ "$1" = holdfast ] || exit 127\nshift\n${program}`);
   // As `curl -f`, with the token of the server: a refusal must not look like an answer.

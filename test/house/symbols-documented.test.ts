@@ -1,26 +1,9 @@
 // Every symbol that a door of the package exports says what it is: a comment on its declaration, which editors show and the
 // reference is made of. So do the members of those that users call or fill in, unless the name alone says it all.
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import ts from "typescript";
 import { expect, test } from "vitest";
-
-const root = join(import.meta.dirname, "../..");
-
-/** The sources of the doors that package.json has. */
-function doors(): string[] {
-  const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    exports: Record<string, string | { types: string }>;
-  };
-  return Object.values(exports).flatMap((door) => (typeof door === "string" ? [] : [sourceOf(door.types)]));
-}
-
-/** What runs in a browser is not in src. */
-const sourceOf = (types: string): string =>
-  types
-    .replace("./dist/job-progress/", "dashboard/widget/")
-    .replace("./dist/", "src/")
-    .replace(/\.d\.ts$/, ".ts");
+import { packageDoors } from "../../scripts/docs/doors.mjs";
+import { root } from "../../scripts/docs/pages.mjs";
 
 const OPTIONS: ts.CompilerOptions = {
   target: ts.ScriptTarget.ES2023,
@@ -54,9 +37,9 @@ function undocumented(files: string[], host = ts.createCompilerHost(OPTIONS)): s
 }
 
 test("every symbol of every door has a comment", { timeout: 60_000 }, () => {
-  const files = doors();
+  const files = packageDoors().map(({ source }) => source);
   expect(files.length).toBeGreaterThan(3);
-  const problems = undocumented(files.map((file) => join(root, file)));
+  const problems = undocumented(files);
   expect(problems, `\n${problems.join("\n")}\n`).toEqual([]);
 });
 

@@ -20,10 +20,11 @@ import { openTest, partsOf } from "#src/testing/open-test.js";
 import { createDatabase } from "../support/database.ts";
 import { saveResult } from "../support/history/save-result.ts";
 import { TIERS } from "../support/open-test.ts";
+import { QUICK_ENGINE } from "../support/quick-engine.ts";
 import { makeRandom, seedFrom } from "../support/random.ts";
 import { sha256 } from "./scene.ts";
 
-const UPLOADS = Number(process.env["FAULT_UPLOADS"] ?? 40);
+const UPLOADS = Number(process.env["FAULT_UPLOADS"] ?? 24);
 const SEED = seedFrom(process.env["FAULT_SEED"]);
 const TOKEN = "0123456789abcdef0123";
 const AT_ONCE = 4;
@@ -56,7 +57,9 @@ async function makeServer(database: string): Promise<Server> {
     port: 0,
     async start() {
       const config = JSON.stringify({ database, port: server.port, token: TOKEN });
-      const started = spawn(process.execPath, [script, config], { stdio: ["pipe", "pipe", "inherit"] });
+      const started = spawn(process.execPath, [...QUICK_ENGINE, script, config], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
       child = started;
       running.add(started);
       const [line] = (await once(createInterface({ input: started.stdout }), "line")) as [string];
@@ -110,7 +113,7 @@ async function assertWhole(port: number, expected: ReadonlyMap<string, string>):
 describe.each(TIERS)("%s", (tier) => {
   test(
     `${UPLOADS} uploads, cut at random and with the server killed in between, arrive once and whole`,
-    { timeout: 20_000 + UPLOADS * 1_200 },
+    { timeout: 40_000 + UPLOADS * 1_200 },
     async ({ annotate }) => {
       await annotate(`FAULT_SEED=${SEED}`);
       const startedAt = performance.now();

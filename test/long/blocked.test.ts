@@ -6,8 +6,10 @@ import { Client } from "pg";
 import { defineJob } from "#src/job/define-job.js";
 import { makePulses } from "#src/shared/pulse.js";
 import type { BeatResult, LeaseId } from "#src/store/jobs/beat.js";
+import { settleDone } from "#src/store/jobs/settle.js";
 import { makeThreadBeater } from "#src/worker/thread-beater.js";
 import type { Worker } from "#src/worker/worker.js";
+import { assertSound } from "../support/assert-sound.ts";
 import { collect, ended } from "../support/events.ts";
 import { type Gate, makeGate, makeHeldKind } from "../support/make.ts";
 import { useHoldfast } from "../support/open-test.ts";
@@ -25,7 +27,13 @@ const rivalWait = (lease: "1s" | "2s") => defineJob<object>("wait", { lease, run
 
 describe("a process of its own (server)", () => {
   const bench = useHoldfast("server");
-  afterEach(killChildren);
+  afterEach(async () => {
+    await Promise.all(workers.splice(0).map((worker) => worker.stop()));
+    await killChildren();
+    await assertSound(bench.db, bench.store.schema);
+    // What a test that failed has left would be run by the processes of the next one.
+    await bench.db.script("delete from holdfast.jobs; delete from holdfast.leases");
+  });
 
   /** Waits until the heartbeat thread of the child has started, which takes its time on a busy machine. */
   async function threadBeats(child: Child): Promise<void> {
@@ -144,6 +152,39 @@ describe("a process of its own (server)", () => {
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, result: "rival" });
     expect(await child.exited).toMatchObject({ signal: "SIGKILL" });
     expect(child.said.find(({ what }) => what === "hung")).toMatchObject({ jobs: [{ id, kind: "block" }] });
+  });
+
+  test("a run that ended before the silence does not count as hanging, however late its process hears of it", async () => {
+    const child = await longChild("blocking.mjs", {
+      name: "busy",
+      url: bench.url,
+      lease: "2s",
+      timeout: "5s",
+      hungHook: new URL("./children/hung-hook.mjs", pathToFileURL(import.meta.filename)).href,
+    });
+    await threadBeats(child);
+    const ends = await bench.hf.enqueue(rivalBlock("2s"), { waitMs: 60_000 });
+    await child.until("started", ({ job }) => job === ends.id);
+    // Its own timeout is far away: what falls silent here is no reason to end anything.
+    const blocks = await bench.hf.enqueue(rivalWait("2s"), { blockMs: 9_000 });
+    await child.until("started", ({ job }) => job === blocks.id);
+    // The thread has written down what the process had in hand. Then its end is stored, as it was sent before the silence.
+    await new Promise((resolve) => setTimeout(resolve, 2_500));
+    const { rows } = await bench.db.query<{ token: string }>("select token::text from holdfast.jobs where id = $1", [
+      ends.id,
+    ]);
+    const settled = await settleDone(bench.store, [{ id: ends.id, token: rows[0]!.token, keepMs: null }], []);
+    expect([...settled]).toEqual([ends.id]);
+    // Past the other's timeout, and past the margin after it; fails at once if the process was ended.
+    await child.until("job.done", ({ job }) => job === blocks.id);
+    expect(child.said.filter(({ what }) => what === "hung")).toEqual([]);
+    expect(await bench.hf.jobs.get(blocks.id)).toMatchObject({ state: "done", claimCount: 1, result: "busy" });
+    expect(await bench.hf.jobs.get(ends.id)).toMatchObject({
+      state: "done",
+      attempt: 1,
+      claimCount: 1,
+      lastError: null,
+    });
   });
 
   test("a main thread that comes back late: what was past its timeout is settled, and what it claims from then on has beats again", async () => {

@@ -16,7 +16,7 @@ import { killChildren } from "../support/processes.ts";
 import { startTcpProxy, type TcpProxy } from "../support/tcp-proxy.ts";
 import { longChild, sleep } from "./scene.ts";
 
-const OUTAGE_MS = process.env["HOLDFAST_LONG"] === "1" ? 60_000 : 15_000;
+const OUTAGE_MS = process.env["HOLDFAST_LONG"] === "1" ? 60_000 : 8_000;
 
 describe("PostgreSQL stops", () => {
   let server: Awaited<ReturnType<typeof startPostgres>>;

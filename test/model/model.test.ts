@@ -6,7 +6,7 @@ import { checkModel } from "./commands.ts";
 import { openSimMemory, type SimDatabase } from "./simulation/database.ts";
 
 const START_MS = Date.UTC(2030, 0, 1, 12);
-const RUNS = Number(process.env["MODEL_RUNS"] ?? 20);
+const RUNS = Number(process.env["MODEL_RUNS"] ?? 12);
 let database: SimDatabase;
 beforeAll(async () => {
   database = await openSimMemory(START_MS);

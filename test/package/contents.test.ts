@@ -31,7 +31,7 @@ const [packed] = JSON.parse(
 const NEEDED = [
   /^(package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
   /^dist\/(?!dashboard\/)[\w/-]+(\.generated)?\.(js|d\.ts)$/,
-  /^dist\/dashboard\/(index\.html|favicon\.svg|assets\/index-[\w-]+\.(js|css))(\.gz)?$/,
+  /^dist\/dashboard\/(index\.html|favicon\.svg|assets\/index-[\w-]+\.(js|css)|apps\/page\.(js|css))(\.gz)?$/,
   /^dist\/db\/embedded-seed\.tar\.gz$/,
   /^deploy\/[\w./@-]+$/,
   /^monitoring\/(alerts\.yml|alerts\.test\.yml|dashboard\.json)$/,

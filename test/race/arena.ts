@@ -3,14 +3,13 @@
 import { randomUUID } from "node:crypto";
 import { expect } from "vitest";
 import { openPostgres } from "#src/db/postgres.js";
-import { open } from "#src/open.js";
 import { randomToken, uuidv7 } from "#src/shared/uuid.js";
 import { type ClaimedJob, claimIds, claimLane, type Holder } from "#src/store/jobs/claim.js";
 import { insertJobs, type NewJob } from "#src/store/jobs/insert.js";
 import { type EndedRun, settleRuns } from "#src/store/jobs/settle.js";
 import { makeStore, type Store } from "#src/store/sql.js";
 import { assertSound } from "../support/assert-sound.ts";
-import { createDatabase } from "../support/database.ts";
+import { createMigratedDatabase } from "../support/database.ts";
 import { openSession, type Session, untilBlocks, watch } from "../support/locks.ts";
 
 export const SCHEMA = "hf_race";
@@ -101,8 +100,7 @@ export const ended = (run: HeldRun, outcome: EndedRun["outcome"], more: Partial<
 });
 
 export async function openArena(): Promise<Arena> {
-  const database = await createDatabase();
-  await (await open({ database: database.url, schema: SCHEMA })).close();
+  const database = await createMigratedDatabase(SCHEMA);
   const db = await openPostgres({ url: database.url, poolSize: 20 });
   const store = makeStore(db, SCHEMA);
   const sessions: Session[] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { jitter, makeAlarm } from "#src/shared/sleep.js";
+import { jitter, makeAlarm, within } from "#src/shared/sleep.js";
 
 test("an alarm that rang before the wait ends it at once, and only once", async () => {
   const alarm = makeAlarm();
@@ -16,6 +16,13 @@ test("an alarm that rings during the wait ends it", async () => {
   const waited = alarm.wait(60_000);
   alarm.ring();
   await waited;
+});
+
+test("a wait that ends with an error leaves no timer behind", async () => {
+  const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+  const before = timers();
+  await expect(within(60_000, Promise.reject(new Error("broken")))).rejects.toThrow("broken");
+  expect(timers()).toBe(before);
 });
 
 test("jitter is between half and the whole", () => {

@@ -1,18 +1,16 @@
 // A Holdfast on each tier for tests. useHoldfast("server") has a database of its own on the run's PostgreSQL;
 // useHoldfast("embedded") has a folder of its own, copied from one that was initialised before: making a fresh one
 // takes seconds. After the last test of its describe the tables are checked and everything is closed and removed.
-import { createHash } from "node:crypto";
-import { cp, mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { Db } from "#src/db/db.js";
-import { MIGRATIONS } from "#src/migrate/migrations.generated.js";
-import { open } from "#src/open.js";
 import type { Store } from "#src/store/sql.js";
 import { openTest, partsOf, type OpenTestOptions, type TestHoldfast } from "#src/testing/open-test.js";
 import { assertSound } from "./assert-sound.ts";
-import { createDatabase } from "./database.ts";
+import { createMigratedDatabase } from "./database.ts";
+import { copyInitialised } from "./initialised.ts";
 
 export type Tier = "server" | "embedded";
 export const TIERS: Tier[] = ["server", "embedded"];
@@ -90,39 +88,13 @@ function given<T>(value: T | undefined): T {
 }
 
 async function serverPlace(): Promise<Place> {
-  const database = await createDatabase();
+  const database = await createMigratedDatabase();
   return { url: database.url, remove: () => database.drop() };
 }
 
 async function embeddedPlace(): Promise<Place> {
   const home = await mkdtemp(join(tmpdir(), "holdfast-test-"));
   const folder = join(home, "data");
-  await cp(await initialisedFolder(), folder, { recursive: true });
+  await copyInitialised(folder);
   return { url: `embedded:${folder}`, remove: () => rm(home, { recursive: true, force: true }) };
 }
-
-/** One per version of the migrations, kept between runs. Two processes that make it at once: the first one stays. */
-async function initialisedFolder(): Promise<string> {
-  const version = createHash("sha256").update(JSON.stringify(MIGRATIONS)).digest("hex").slice(0, 12);
-  const ready = join(tmpdir(), `holdfast-initialised-${process.getuid?.() ?? 0}-${version}`);
-  if (await exists(ready)) return ready;
-  const staging = await mkdtemp(join(tmpdir(), "holdfast-initialising-"));
-  const folder = join(staging, "data");
-  await mkdir(folder);
-  const hf = await open({ database: `embedded:${folder}` });
-  await hf.close();
-  try {
-    await rename(folder, ready);
-  } catch (error) {
-    if (!(await exists(ready))) throw error;
-  } finally {
-    await rm(staging, { recursive: true, force: true });
-  }
-  return ready;
-}
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { QUICK_ENGINE } from "./quick-engine.ts";
 
 export interface Said {
   what: string;
@@ -54,7 +55,7 @@ export function spawnChild(script: string, config: ChildConfig): Child {
   const wrongClock = fileURLToPath(new URL("../crash/children/wrong-clock.cjs", import.meta.url));
   const child = spawn(
     process.execPath,
-    [...(config.clock === undefined ? [] : ["--require", wrongClock]), path, JSON.stringify(config)],
+    [...QUICK_ENGINE, ...(config.clock === undefined ? [] : ["--require", wrongClock]), path, JSON.stringify(config)],
     { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, WRONG_CLOCK: config.clock } },
   );
   running.add(child);

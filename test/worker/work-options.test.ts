@@ -49,6 +49,21 @@ describe("work()", () => {
     expect(await caught(bench.hf.work(["mail.send"]))).toMatchObject({ code: "HOLDFAST_KIND_UNKNOWN" });
   });
 
+  test("a worker that could not be started is not counted among those that are there", async () => {
+    const { hf } = bench;
+    const kind = makeKind({ queue: "nobody-starts" });
+    await hf.sql.query("alter table :schema.workers rename to elsewhere");
+    try {
+      expect(await caught(hf.work([kind], { concurrency: 7 }))).toMatchObject({ code: "42P01" });
+    } finally {
+      await hf.sql.query("alter table :schema.elsewhere rename to workers");
+    }
+    expect(await hf.metrics.text()).not.toContain('worker_slots{queue="nobody-starts"}');
+    const worker = await hf.work([kind], { concurrency: 3 });
+    expect(await hf.metrics.text()).toContain('worker_slots{queue="nobody-starts"} 3');
+    await worker.stop();
+  });
+
   test("runs as many at once as it says, and no more", async () => {
     const held = makeHeldKind<number>();
     const worker = await bench.hf.work([held.kind], { concurrency: 3 });

@@ -1,6 +1,5 @@
 // Puts the page together: which catalog, its specs, the search; looked at again every second while something runs.
-import { call, signIn, Unauthorized } from "./api.js";
-import { element } from "./dom.js";
+import { call as callServer, make, onSignIn, Refused } from "/apps/page.js";
 import { hitLine, specLine } from "./specs.js";
 
 const byId = (id) => document.getElementById(id);
@@ -11,6 +10,7 @@ let timer;
 let shown = "";
 let lost = "";
 
+const call = (method, path, body) => callServer(method, `/api-catalogs${path}`, body);
 const trouble = (text) => (byId("trouble").textContent = text);
 const tell = (text) => (byId("told").textContent = text);
 
@@ -25,13 +25,15 @@ async function safely(work) {
   }
 }
 
-/** Without a token the sign-in is shown. */
+const isLockedOut = (error) => error instanceof Refused && error.status === 401;
+
+const said = ({ message, hint }) => [message, hint].filter(Boolean).join(" ");
+
 function fail(error) {
-  if (error instanceof Unauthorized) {
-    byId("sign-in").hidden = false;
-    byId("main").hidden = true;
-  }
-  trouble(error.message);
+  if (!isLockedOut(error)) return trouble(said(error));
+  // The form says why.
+  byId("main").hidden = true;
+  trouble("");
 }
 
 const at = (...parts) => `/${[catalog, ...parts].map(encodeURIComponent).join("/")}`;
@@ -47,10 +49,10 @@ const acts = {
   },
 };
 
-async function act(work, said) {
+async function act(work, what) {
   await safely(async () => {
     await work();
-    tell(said);
+    tell(what);
     await look();
   });
 }
@@ -62,9 +64,9 @@ async function lookAgain() {
     if (byId("trouble").textContent === lost) trouble("");
     lost = "";
   } catch (error) {
-    if (byId("trouble").textContent !== "" && !(error instanceof Unauthorized)) return;
+    if (byId("trouble").textContent !== "" && !isLockedOut(error)) return;
     fail(error);
-    lost = error.message;
+    lost = byId("trouble").textContent;
   }
 }
 
@@ -112,8 +114,7 @@ async function start() {
       await call("POST", "", { id: "main", name: "Main" }).catch(() => {});
       ({ catalogs } = await call("GET", ""));
     }
-    byId("sign-in").hidden = true;
-    byId("catalog").replaceChildren(...catalogs.map(({ id, name }) => element("option", { value: id }, name)));
+    byId("catalog").replaceChildren(...catalogs.map(({ id, name }) => make("option", { value: id }, name)));
     const wanted = location.hash.slice(1);
     const first = catalogs.find(({ id }) => id === wanted) ?? catalogs[0];
     byId("catalog").value = first.id;
@@ -138,8 +139,8 @@ async function uploadAll(files) {
     try {
       told.push(await upload(name, blob));
     } catch (error) {
-      if (error instanceof Unauthorized) throw error;
-      wrong.push(`${name}: ${error.message}`);
+      if (isLockedOut(error)) throw error;
+      wrong.push(`${name}: ${said(error)}`);
     }
   }
   await look();
@@ -147,11 +148,7 @@ async function uploadAll(files) {
   if (wrong.length > 0) throw new Error(wrong.join(" "));
 }
 
-byId("sign-in").addEventListener("submit", (event) => {
-  event.preventDefault();
-  signIn(byId("token").value);
-  void start();
-});
+onSignIn(start);
 byId("catalog").addEventListener("change", () => void safely(() => open(byId("catalog").value)));
 byId("new-catalog").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -182,8 +179,8 @@ byId("search").addEventListener("submit", (event) => {
     const found = byId("found");
     if (hits.length === 0) notes.push("Nothing was found.");
     found.replaceChildren(
-      ...notes.map((note) => element("p", { class: "hint" }, note)),
-      element("ol", {}, ...hits.map(hitLine)),
+      ...notes.map((note) => make("p", { class: "hint" }, note)),
+      make("ol", { class: "cards" }, ...hits.map(hitLine)),
     );
     found.hidden = false;
   });

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TIERS, useHoldfast } from "../../../test/support/open-test.ts";
 import { startEmbedder } from "../storm/embedder.mjs";
-import { CATALOG, makeDocument, openScene, type Scene, until } from "./scene.ts";
+import { until } from "../../../test/support/until.ts";
+import { CATALOG, makeDocument, openScene, type Scene } from "./scene.ts";
 
 describe.each(TIERS)("indexing (%s)", (tier) => {
   const bench = useHoldfast(tier);

@@ -46,7 +46,7 @@ describe("the page", () => {
     for (const token of ["wrong", ADMIN]) {
       await page.fill("#token", token);
       await page.keyboard.press("Enter");
-      if (token !== ADMIN) await page.waitForSelector('#trouble:text-is("The token was not accepted.")');
+      if (token !== ADMIN) await page.waitForSelector('#sign-in .why:has-text("not one that this server takes")');
     }
     await page.waitForSelector("h1");
     return page;

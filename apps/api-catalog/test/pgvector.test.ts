@@ -16,7 +16,8 @@ import { search } from "../src/search.ts";
 import { startEmbedder } from "../storm/embedder.mjs";
 import { startPgvectorServer } from "../storm/pgvector-server.mjs";
 import { useHoldfast } from "../../../test/support/open-test.ts";
-import { CATALOG, makeDocument, openScene, type Scene, until } from "./scene.ts";
+import { until } from "../../../test/support/until.ts";
+import { CATALOG, makeDocument, openScene, type Scene } from "./scene.ts";
 
 const SERVER = process.env["TEST_PGVECTOR_URL"];
 const DIMENSION = 64;

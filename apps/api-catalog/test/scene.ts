@@ -2,6 +2,7 @@
 import { afterAll } from "vitest";
 import { type AnyJobKind, type App, type Holdfast, prepareApps, startApps, type Worker } from "holdfast";
 import { serve } from "holdfast/http";
+import { until } from "../../../test/support/until.ts";
 import { apiCatalog, type CatalogOptions } from "../src/index.ts";
 
 export const ADMIN = "a-token-for-the-catalog-tests";
@@ -69,21 +70,6 @@ export async function openScene(hf: Holdfast, options: CatalogOptions & { works?
     await server.close();
   });
   return scene;
-}
-
-/** Waits for something that becomes so. */
-export async function until<T>(
-  what: string,
-  look: () => Promise<T | undefined | false>,
-  withinMs = 15_000,
-): Promise<T> {
-  const end = Date.now() + withinMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > end) throw new Error(`Still waiting for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 /** A document with so many operations; `about` changes what the nth says. */

@@ -1,5 +1,6 @@
 // Puts the page together: who you are, which view the address names, the change feed, the pickup.
-import { call, signIn, whenUnauthorized } from "./api.js";
+import { onSignIn } from "/apps/page.js";
+import { call } from "./api.js";
 import { follow } from "./feed.js";
 import { takeArticles } from "./pickup.js";
 import { openVault } from "./vault.js";
@@ -106,7 +107,6 @@ async function begin() {
     setTimeout(() => void begin(), 2_000);
     return;
   }
-  byId("sign-in").hidden = true;
   const { owner } = context.me;
   trouble(context.me.worker ? "" : t("workerOff"));
   try {
@@ -146,16 +146,7 @@ async function begin() {
   await call("POST", "/returned", {}).catch(() => {});
 }
 
-whenUnauthorized(() => {
-  byId("sign-in").hidden = false;
-  byId("token").focus();
-});
-byId("sign-in").addEventListener("submit", (event) => {
-  event.preventDefault();
-  signIn(byId("token").value);
-  byId("token").value = "";
-  void begin();
-});
+onSignIn(begin);
 byId("language").addEventListener("change", (event) => {
   setLanguage(event.target.value);
   translate();

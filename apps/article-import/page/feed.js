@@ -1,6 +1,6 @@
 // What happens to the owner's imports, as it happens: the change feed, read as a stream so that a token can be shown. It
 // goes on where it was after an interruption; nothing is left out.
-import { headers } from "./api.js";
+import { headers } from "/apps/page.js";
 
 const AGAIN_MS = 1500;
 

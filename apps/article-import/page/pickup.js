@@ -1,7 +1,8 @@
 // Takes the articles that wait: one tab of this browser at a time, by a Web Lock. Fetched, encrypted, stored, and only then
 // acked. Whatever is interrupted is done again: an article that is stored is not stored twice, an ack that was lost is
 // said again, and one that another device has is not kept here.
-import { call, Refused } from "./api.js";
+import { Refused } from "/apps/page.js";
+import { call } from "./api.js";
 
 const LOCK = "article-import pickup";
 const LOOK_EVERY_MS = 15_000;

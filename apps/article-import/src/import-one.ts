@@ -1,7 +1,7 @@
 // One link: is it there already, is it this host's turn, does the site want it, fetch, read, hand back.
 import type { Batch, Holdfast, ItemContext, ItemEnd } from "holdfast";
 import { isConsentWall } from "./extract/consent.ts";
-import type { Extractor } from "./extract/extractor.ts";
+import type { Extractor, ReadArticle } from "./extract/extractor.ts";
 import type { FetchPage } from "./fetching/fetch-page.ts";
 import type { Politeness } from "./fetching/politeness.ts";
 import type { Robots } from "./fetching/robots.ts";
@@ -17,23 +17,16 @@ export interface Link {
 
 export type Outcome = "saved" | "duplicate" | "consent-wall";
 
+type Facts = "title" | "byline" | "siteName" | "excerpt" | "publishedAt" | "language" | "words" | "html";
+
 /** What a client takes: all that is known of the article, as JSON. */
-export interface Article {
+export interface Article extends Pick<ReadArticle, Facts> {
   /** What was asked for. */
   asked: string;
   /** Where it was found. */
   url: string;
   /** The page shows its consent dialogue. */
   warning: "consent-wall" | null;
-  title: string;
-  byline: string | null;
-  siteName: string | null;
-  excerpt: string | null;
-  publishedAt: string | null;
-  language: string | null;
-  words: number;
-  /** Sanitised. */
-  html: string;
 }
 
 export interface ImportTools {

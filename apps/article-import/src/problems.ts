@@ -23,7 +23,7 @@ export type ProblemCode =
   | "unreadable"
   | "robots";
 
-/** Trying again cannot help, unless `Retry` is thrown around it. */
+/** Trying again cannot help. */
 export class PageProblem extends Fatal {
   readonly code: string;
   constructor(code: ProblemCode, message: string, options?: ErrorOptions) {

@@ -2,7 +2,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { useHoldfast } from "../../../test/support/open-test.ts";
 import { articleImport } from "../src/index.ts";
-import { type Device, importOf, openScene, type Scene, served, until } from "./scene.ts";
+import { until } from "../../../test/support/until.ts";
+import { type Device, importOf, openScene, type Scene, served } from "./scene.ts";
 
 describe("an import in its owner's hands", () => {
   const bench = useHoldfast("server");

@@ -1,7 +1,8 @@
 // What was read goes to its owner's devices: to one of them, once, whatever breaks off; and nothing of it stays here.
 import { beforeAll, describe, expect, test } from "vitest";
 import { useHoldfast } from "../../../test/support/open-test.ts";
-import { type Device, importOf, openScene, type Scene, served, until } from "./scene.ts";
+import { until } from "../../../test/support/until.ts";
+import { type Device, importOf, openScene, type Scene, served } from "./scene.ts";
 
 describe.each(["server", "embedded"] as const)("on the %s tier", (tier) => {
   const bench = useHoldfast(tier);

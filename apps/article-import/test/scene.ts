@@ -3,6 +3,7 @@ import { afterAll } from "vitest";
 import { type AnyJobKind, prepareApps, startApps, type Worker } from "holdfast";
 import { serve } from "holdfast/http";
 import type { TestHoldfast } from "holdfast/testing";
+import { until } from "../../../test/support/until.ts";
 import { type Article, articleImport, type ImportOptions, SampleSite } from "../src/index.ts";
 
 export const ADMIN = "a-token-for-the-importer-tests";
@@ -89,21 +90,6 @@ function makeDevice(url: string, token: string): Device {
       return taken;
     },
   };
-}
-
-/** Waits for something that becomes so. */
-export async function until<T>(
-  what: string,
-  look: () => Promise<T | undefined | false>,
-  withinMs = 20_000,
-): Promise<T> {
-  const end = Date.now() + withinMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > end) throw new Error(`Still waiting for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
 }
 
 export async function importOf(device: Device, links: readonly string[], more: object = {}): Promise<string> {

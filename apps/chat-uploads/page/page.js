@@ -1,52 +1,15 @@
 // The chat's page. Asks once a second while somebody looks, and changes only what has changed, so that neither the focus nor
 // the place in a list is lost. Files go up as soon as they are dropped; a message mentions them when it is sent.
+import { call, fill, headers, make, onSignIn, watch } from "/apps/page.js";
 import { bytes, moment, words } from "./words.js";
 
-const STORE = "holdfast-token";
 const PAUSE_MS = 1000;
 
 const byId = (id) => document.getElementById(id);
 /** @type {{ workspace: string | null, [more: string]: any }} */
-const state = { workspace: null, offset: 0, shown: {}, limits: null, attached: [], sample: null, isSending: false };
+const state = { workspace: null, offset: 0, limits: null, attached: [], sample: null, isSending: false };
 
-const token = () => sessionStorage.getItem(STORE);
 const now = () => new Date(Date.now() + state.offset);
-
-async function call(method, path, body) {
-  const answer = await fetch(path, {
-    method,
-    headers: {
-      ...(token() ? { authorization: `Bearer ${token()}` } : {}),
-      ...(body ? { "content-type": "application/json" } : {}),
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  const content = await answer.json().catch(() => ({}));
-  if (answer.status === 401) byId("sign-in").hidden = false;
-  if (!answer.ok) throw new Error(content.error?.message ?? `The server answered ${answer.status}.`);
-  return content;
-}
-
-function make(name, attributes, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined) element.setAttribute(key, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-/** Replaces the children of a list only if what they show has changed. */
-function show(list, key, shown, build) {
-  const text = JSON.stringify(shown);
-  if (state.shown[key] === text) return false;
-  state.shown[key] = text;
-  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
-  list.replaceChildren(...build());
-  if (focused !== undefined) list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
-  return true;
-}
 
 function clock(at) {
   return make("time", { datetime: at, class: "soft" }, moment(at, now()));
@@ -54,7 +17,7 @@ function clock(at) {
 
 function showWorkspaces(workspaces) {
   const shown = [workspaces, state.workspace];
-  show(byId("workspaces"), "workspaces", shown, () =>
+  fill(byId("workspaces"), shown, () =>
     workspaces.length === 0
       ? [make("li", { class: "empty" }, "None yet.")]
       : workspaces.map(({ id, name, delivery_mode: mode, callback }) =>
@@ -79,7 +42,6 @@ function choose(id) {
   state.attached = [];
   showAttached();
   byId("note").textContent = "";
-  delete state.shown.messages;
   void refresh();
 }
 
@@ -89,9 +51,9 @@ function showChat({ workspace, messages }) {
   const box = byId("transcript");
   // What a file's status says changes with the time, too.
   const at = now();
-  const shown = messages.map((message) => [message, message.files.map((file) => words(file.status, at))]);
+  const texts = messages.map((message) => [message, message.files.map((file) => words(file.status, at))]);
   const wasAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-  const isNew = show(box, "messages", shown, () =>
+  const isNew = fill(box, [workspace.id, texts], () =>
     messages.length === 0
       ? [make("p", { class: "empty" }, "Nothing yet. Drop a file here, or write something.")]
       : messages.map(said),
@@ -187,7 +149,7 @@ function upload(entry) {
   entry.request = request;
   return new Promise((resolve, reject) => {
     request.open("POST", `/workspaces/${state.workspace}/chat/uploads${query}`);
-    if (token()) request.setRequestHeader("authorization", `Bearer ${token()}`);
+    for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
     request.upload.addEventListener("progress", ({ loaded, total }) => {
       entry.sent = total > 0 ? loaded / total : 0;
       showProgress(entry);
@@ -273,13 +235,6 @@ async function send() {
 
 // What is there
 
-let asking;
-/** One at a time; who comes while it asks is answered by one more. */
-function refresh() {
-  asking = (asking ?? Promise.resolve()).then(look);
-  return asking;
-}
-
 async function look() {
   try {
     state.limits ??= await call("GET", "/uploads/limits");
@@ -288,7 +243,6 @@ async function look() {
     // Before the transcript is filled: what is not shown cannot be scrolled.
     byId("typing").hidden = state.workspace === null;
     byId("main").hidden = false;
-    byId("sign-in").hidden = true;
     showWorkspaces(workspaces);
     showSample(sample);
     if (state.workspace !== null) {
@@ -375,17 +329,5 @@ async function add() {
   }
 }
 
-byId("sign-in").addEventListener("submit", (event) => {
-  event.preventDefault();
-  sessionStorage.setItem(STORE, byId("token").value.trim());
-  byId("token").value = "";
-  void refresh();
-});
-
-async function watch() {
-  for (;;) {
-    if (!document.hidden) await refresh();
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
-}
-void watch();
+const refresh = watch(look, PAUSE_MS);
+onSignIn(refresh);

@@ -1,12 +1,13 @@
 // The gateway's page. Asks once a second while somebody looks, and changes only what has changed, so that neither the
 // focus nor the place in a list is lost.
-const STORE = "holdfast-token";
+import { call, fill, make, onSignIn, watch } from "/apps/page.js";
+
 const CHAT = "telegram-gateway-chat";
 const PAUSE_MS = 1000;
 
 const byId = (id) => document.getElementById(id);
 /** @type {{ bot: string | null, chat: string | null, [more: string]: any }} */
-const state = { bot: null, chat: null, name: "You", canType: false, offset: 0, shown: {} };
+const state = { bot: null, chat: null, name: "You", canType: false, offset: 0 };
 
 /** Your own chat with the bots of `holdfast dev`, the same in this browser tomorrow. */
 function ownChat() {
@@ -15,43 +16,6 @@ function ownChat() {
   const made = 100_000 + Math.floor(Math.random() * 900_000_000);
   localStorage.setItem(CHAT, String(made));
   return made;
-}
-
-async function call(method, path, body) {
-  const token = sessionStorage.getItem(STORE);
-  const answer = await fetch(path, {
-    method,
-    headers: {
-      ...(token ? { authorization: `Bearer ${token}` } : {}),
-      ...(body ? { "content-type": "application/json" } : {}),
-    },
-    ...(body ? { body: JSON.stringify(body) } : {}),
-  });
-  const content = await answer.json().catch(() => ({}));
-  if (answer.status === 401) byId("sign-in").hidden = false;
-  if (!answer.ok) throw new Error(content.error?.message ?? `The server answered ${answer.status}.`);
-  return content;
-}
-
-function make(name, attributes, ...children) {
-  const element = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes ?? {})) {
-    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== null && value !== undefined) element.setAttribute(key, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-/** Replaces the children of a list only if what they show has changed. */
-function show(list, key, shown, build) {
-  const text = JSON.stringify(shown);
-  if (state.shown[key] === text) return false;
-  state.shown[key] = text;
-  const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
-  list.replaceChildren(...build());
-  if (focused !== undefined) list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
-  return true;
 }
 
 const times = (count) => (count === 1 ? "1 try" : `${count} tries`);
@@ -85,13 +49,12 @@ function choose(bot, chat) {
   if (bot === state.bot && chat === state.chat) return;
   Object.assign(state, { bot, chat });
   byId("note").textContent = "";
-  delete state.shown.messages;
   void refresh();
 }
 
 function showBots(bots) {
   const shown = bots.map((bot) => [bot, bot.bot === state.bot]);
-  show(byId("bots"), "bots", shown, () =>
+  fill(byId("bots"), shown, () =>
     bots.map((bot) =>
       make(
         "li",
@@ -129,7 +92,7 @@ function counted(counts) {
 function showUpdates(updates) {
   // The seconds in a badge change without news.
   const shown = updates.map((update) => [update, words(update)]);
-  show(byId("updates"), "updates", shown, () =>
+  fill(byId("updates"), shown, () =>
     updates.length === 0
       ? [make("li", { class: "empty" }, "Nothing yet.")]
       : updates.map((update) =>
@@ -159,9 +122,9 @@ const short = (text) => (text.length > 120 ? `${text.slice(0, 120)} …` : text)
 
 function showChat(messages) {
   const box = byId("transcript");
-  const shown = messages.map((message) => [message, message.badge && words(message.badge)]);
+  const shown = [state.bot, state.chat, ...messages.map((message) => [message, message.badge && words(message.badge)])];
   const wasAtEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 40;
-  const isNew = show(box, "messages", shown, () =>
+  const isNew = fill(box, shown, () =>
     messages.length === 0
       ? [make("p", { class: "empty" }, state.canType ? "Write something below." : "Nothing was said here yet.")]
       : messages.map(said),
@@ -226,13 +189,6 @@ const retry = (job) =>
     return "It runs again, with all its tries.";
   });
 
-let asking;
-/** One at a time; who comes while it asks is answered by one more. */
-function refresh() {
-  asking = (asking ?? Promise.resolve()).then(look);
-  return asking;
-}
-
 async function look() {
   try {
     const overview = await call("GET", "/telegram-gateway/overview");
@@ -253,7 +209,6 @@ async function look() {
         : await call("GET", `/telegram-gateway/chats/${encodeURIComponent(state.bot)}/${state.chat}`);
     showChat(messages);
     byId("main").hidden = false;
-    byId("sign-in").hidden = true;
     byId("live").textContent = overview.isSample
       ? state.canType
         ? "Sample bots, with a stand-in for Telegram. Nothing leaves this machine."
@@ -274,17 +229,5 @@ byId("typing").addEventListener("submit", (event) => {
   );
 });
 
-byId("sign-in").addEventListener("submit", (event) => {
-  event.preventDefault();
-  sessionStorage.setItem(STORE, byId("token").value.trim());
-  byId("token").value = "";
-  void refresh();
-});
-
-async function watch() {
-  for (;;) {
-    if (!document.hidden) await refresh();
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-  }
-}
-void watch();
+const refresh = watch(look, PAUSE_MS);
+onSignIn(refresh);

@@ -1,5 +1,5 @@
-// Who is signed in. A session is the user's, for all bots, and ends by the database's clock. Guessing is slow: after five
-// wrong secrets nobody is listened to for a quarter of an hour.
+// Who is signed in. A session is the user's, for all bots, and ends by the database's clock. Guessing is slow: who has
+// shown five wrong secrets is not listened to for a quarter of an hour.
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Holdfast } from "holdfast";
 

@@ -14,7 +14,7 @@ export const missed = signal(0);
 export const tick = signal(0);
 /** When something was last heard of the server. */
 export const heardAt = signal(Date.now());
-export const isHidden = signal(document.hidden);
+const isHidden = signal(document.hidden);
 
 const LEAST_MS = 1_000;
 const POLL_MS = 5_000;

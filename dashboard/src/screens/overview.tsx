@@ -6,13 +6,12 @@ import { count, firstLine, now, shortSpan, span, took } from "../format.ts";
 import { href, place, replaceQuery } from "../router.ts";
 import { Chart, type Line } from "../ui/chart.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Ago, Card, Empty, Loaded, Panel, Screen } from "../ui/parts.tsx";
+import { Ago, Card, Empty, Loaded, Panel, Screen, Segments } from "../ui/parts.tsx";
 import { plain, Table } from "../ui/table.tsx";
 import { depthParts, type Queue } from "./queue-parts.tsx";
-import { Segments } from "../ui/parts.tsx";
 
-export const RANGES = { "15m": 15, "1h": 60, "6h": 360, "24h": 1_440, "7d": 10_080 } as const;
-export type Range = keyof typeof RANGES;
+const RANGES = { "15m": 15, "1h": 60, "6h": 360, "24h": 1_440, "7d": 10_080 } as const;
+type Range = keyof typeof RANGES;
 
 export function useRange(): [Range, (range: Range) => void] {
   const asked = place.value.query.get("range") ?? "1h";

@@ -95,7 +95,7 @@ export function QueuesScreen() {
 type Runs = { at: string; queue: string; outcome: string; runs: number }[];
 
 /** Ended runs of each minute, the newest last. */
-export function ratesOf(runs: Runs, until: number): Map<string, number[]> {
+function ratesOf(runs: Runs, until: number): Map<string, number[]> {
   const rates = new Map<string, number[]>();
   const last = Math.floor(until / 60_000);
   for (const { at, queue, outcome, runs: many } of runs) {
@@ -111,7 +111,7 @@ export function ratesOf(runs: Runs, until: number): Map<string, number[]> {
 const BEFORE_MS = 5 * 60_000;
 
 /** How many were ready five minutes ago: a queue keeps its last figure until its next. */
-export function readyBefore(
+function readyBefore(
   depths: readonly { at: string; queue: string; ready: number }[],
   queue: string,
   until: number,
@@ -120,7 +120,7 @@ export function readyBefore(
 }
 
 /** From what ended in the last five whole minutes, and from whether there are more than before: what comes in counts too. */
-export function emptyIn(
+function emptyIn(
   { ready, pausedAt }: Pick<Queue, "ready" | "pausedAt">,
   rates: number[] | undefined,
   before: number | undefined,

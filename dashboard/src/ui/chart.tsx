@@ -20,14 +20,13 @@ export interface ChartProps {
   at: number[];
   lines: Line[];
   write(value: number): string;
-  height?: number;
   /** From when to when, in seconds, whether there is something or not. */
   span?: [number, number];
 }
 
 const HEIGHT = 190;
 
-export function Chart({ title, at, lines, write, height = HEIGHT, span }: ChartProps) {
+export function Chart({ title, at, lines, write, span }: ChartProps) {
   const [isTable, showTable] = useState(false);
   const summary = useMemo(() => summaryOf(lines, write), [lines]);
   return (
@@ -51,14 +50,7 @@ export function Chart({ title, at, lines, write, height = HEIGHT, span }: ChartP
       {isTable ? (
         <ChartTable title={title} at={at} lines={lines} write={write} />
       ) : (
-        <Drawing
-          title={`${title}. ${summary}`}
-          at={at}
-          lines={lines}
-          write={write}
-          height={height}
-          {...(span ? { span } : {})}
-        />
+        <Drawing title={`${title}. ${summary}`} at={at} lines={lines} write={write} {...(span ? { span } : {})} />
       )}
     </figure>
   );
@@ -105,7 +97,7 @@ function ChartTable({ title, at, lines, write }: ChartProps) {
   );
 }
 
-function Drawing({ title, at, lines, write, height, span }: ChartProps & { height: number }) {
+function Drawing({ title, at, lines, write, span }: ChartProps) {
   const range = useRef(span);
   range.current = span;
   const place = useRef<HTMLDivElement>(null);
@@ -125,7 +117,7 @@ function Drawing({ title, at, lines, write, height, span }: ChartProps & { heigh
     const made = new uPlot(
       {
         width: element.clientWidth || 300,
-        height,
+        height: HEIGHT,
         legend: { show: false },
         cursor: { drag: { x: false, y: false } },
         scales: {
@@ -158,13 +150,13 @@ function Drawing({ title, at, lines, write, height, span }: ChartProps & { heigh
       element,
     );
     plot.current = made;
-    const sizing = new ResizeObserver(() => made.setSize({ width: element.clientWidth || 300, height }));
+    const sizing = new ResizeObserver(() => made.setSize({ width: element.clientWidth || 300, height: HEIGHT }));
     sizing.observe(element);
     return () => {
       sizing.disconnect();
       made.destroy();
     };
-  }, [names, look, height]);
+  }, [names, look]);
   useEffect(() => plot.current?.setData(data), [at, lines]);
   return <div class="chart-drawing" ref={place} role="img" aria-label={title} />;
 }

@@ -24,7 +24,6 @@ const PATHS = {
   ready: "M12 8a4 4 0 100 8 4 4 0 000-8z",
   close: "M6 6l12 12M18 6L6 18",
   copy: "M8 8h11v11H8zM5 16V5h11",
-  down: "M6 9l6 6 6-6",
 } as const;
 
 export type IconName = keyof typeof PATHS;

@@ -41,15 +41,13 @@ export function Panel({
   title,
   aside,
   children,
-  id,
 }: {
   title: string;
   aside?: ComponentChildren;
   children: ComponentChildren;
-  id?: string;
 }) {
   return (
-    <section class="panel" aria-label={title} id={id}>
+    <section class="panel" aria-label={title}>
       <header class="panel-head">
         <h2>{title}</h2>
         {aside}

@@ -1,6 +1,5 @@
 // holdfast batches create KIND --file FILE, and add: items from a file or from stdin. stdout is the id of the batch.
 import type { Command } from "commander";
-import { durationMs } from "../../shared/duration.ts";
 import type { BatchesApi, Sent } from "../batches-api.ts";
 import { EXIT } from "../exit-codes.ts";
 import { openLines, readList } from "../item-lines.ts";
@@ -8,14 +7,11 @@ import { isForPrograms, note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { batchLine } from "../show-batch.ts";
 import { endedWell, watchBatch } from "../watch-batch.ts";
-import { readBatchesApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readBatchesApi, readTimeout, withClientFlags } from "./options.ts";
 
-interface FileFlags {
+interface FileFlags extends ClientFlags {
   file?: string;
   field?: string;
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
 }
 
 interface CreateFlags extends FileFlags {
@@ -85,10 +81,7 @@ const withFile = (command: Command): Command =>
     .option("--field <name>", "each line is a plain text, and becomes this field of an item");
 
 async function runCreate(kind: string, flags: CreateFlags): Promise<void> {
-  if (flags.timeout !== undefined && !flags.wait) {
-    throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
-  }
-  const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
+  const timeoutMs = readTimeout(flags);
   const api = await readBatchesApi(flags);
   const { key, owner, total, concurrency, attempts, priority, open } = flags;
   const values = { onDone: readFollowUp(flags.onDone), fields: readJson("--fields", flags.fields) };

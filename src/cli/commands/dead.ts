@@ -1,13 +1,12 @@
 // holdfast dead: what needs a person, by what killed it; and all of a group again, at a rate, or put away.
 import type { Command } from "commander";
 import type { ActionVerb } from "../../store/actions/rows.ts";
-import { durationMs } from "../../shared/duration.ts";
 import { confirm } from "../confirm.ts";
 import { EXIT } from "../exit-codes.ts";
 import { note, print, printData, table } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { watchAction } from "../watch-action.ts";
-import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readApi, readTimeout, withClientFlags } from "./options.ts";
 
 interface DeadFlags extends ClientFlags {
   kind?: string;
@@ -65,10 +64,7 @@ async function runList(flags: ClientFlags & { limit?: string }): Promise<void> {
 }
 
 async function run(name: string, verb: ActionVerb, flags: DeadFlags): Promise<void> {
-  if (flags.timeout !== undefined && !flags.wait) {
-    throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
-  }
-  const timeoutMs = flags.timeout === undefined ? Infinity : durationMs("--timeout", flags.timeout);
+  const timeoutMs = readTimeout(flags);
   const perMinute = flags.rate === undefined ? undefined : toPerMinute(flags.rate);
   const { kind, queue, fingerprint, error } = flags;
   const api = await readApi(flags);

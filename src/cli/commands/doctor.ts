@@ -9,16 +9,14 @@ import { checkNode } from "../check-node.ts";
 import { isColored } from "../colors.ts";
 import { confirm } from "../confirm.ts";
 import { explain, EXIT } from "../exit-codes.ts";
-import { note, print, printData } from "../output.ts";
+import { type DataFlags, note, print, printData } from "../output.ts";
 import { printable } from "../printable.ts";
 import { Problem } from "../problem.ts";
 import { embeddedFolder, openOptions, type Settings } from "../settings.ts";
 import { readApi, readSettings, type ServerOptions, withDatabaseFlags, withDataFlags } from "./options.ts";
 
-interface DoctorFlags extends ServerOptions {
+interface DoctorFlags extends ServerOptions, DataFlags {
   url?: string;
-  json?: boolean;
-  ndjson?: boolean;
   strict?: boolean;
   fix?: boolean;
   yes?: boolean;

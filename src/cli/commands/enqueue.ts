@@ -6,14 +6,13 @@ import type { Command } from "commander";
 import { HoldfastError } from "../../errors.ts";
 import type { NewJobBody } from "../../http/contracts/jobs.ts";
 import { refuseRoundedIntegers } from "../../job/storable.ts";
-import { durationMs } from "../../shared/duration.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printData } from "../output.ts";
+import { isForPrograms, note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { describeEnd, waitForJob } from "../wait.ts";
-import { readApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readApi, readTimeout, withClientFlags } from "./options.ts";
 
-interface EnqueueFlags {
+interface EnqueueFlags extends ClientFlags {
   key?: string;
   coalesce?: string;
   group?: string;
@@ -24,9 +23,6 @@ interface EnqueueFlags {
   attempts?: string;
   wait?: boolean;
   timeout?: string;
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
 }
 
 export function addEnqueue(program: Command): void {
@@ -62,14 +58,11 @@ Examples:
 }
 
 async function runEnqueue(kind: string, payload: string | undefined, flags: EnqueueFlags): Promise<void> {
-  if (flags.timeout !== undefined && !flags.wait) {
-    throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
-  }
-  const timeoutMs = flags.timeout === undefined ? undefined : durationMs("--timeout", flags.timeout);
+  const timeoutMs = readTimeout(flags);
   const api = await readApi(flags);
   const body = await toBody(kind, payload, flags);
   const { id, created, conflict } = await api.enqueue(body);
-  if (!flags.json && !flags.ndjson) print(id);
+  if (!isForPrograms(flags)) print(id);
   if (!created) note(whyNotCreated(flags, conflict));
   if (conflict) process.exitCode = EXIT.conflict;
   if (conflict || !flags.wait) {

@@ -2,18 +2,15 @@
 import type { Command } from "commander";
 import { saveFile } from "../../inbox/save-file.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printData } from "../output.ts";
+import { isForPrograms, note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { showProgress } from "../progress.ts";
-import { readInboxApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readInboxApi, withClientFlags } from "./options.ts";
 
-interface FetchFlags {
+interface FetchFlags extends ClientFlags {
   into?: string;
   stdout?: boolean;
   ack?: boolean;
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
 }
 
 export function addInboxFetch(inbox: Command): void {
@@ -29,7 +26,7 @@ export function addInboxFetch(inbox: Command): void {
 }
 
 async function runFetch(recipient: string, id: string, flags: FetchFlags): Promise<void> {
-  if (flags.stdout && (flags.ack || flags.json || flags.ndjson || flags.into !== undefined)) {
+  if (flags.stdout && (flags.ack || isForPrograms(flags) || flags.into !== undefined)) {
     throw new Problem("--stdout goes with none of --ack, --json and --into.", "Leave them out.", EXIT.usage);
   }
   const api = await readInboxApi(flags);

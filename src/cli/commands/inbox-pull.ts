@@ -1,18 +1,14 @@
 // holdfast inbox pull RECIPIENT --into DIR: be the recipient. stdout is the path of each file that arrived.
 import type { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
-import { note, noteError, print } from "../output.ts";
+import { isForPrograms, note, noteError, print } from "../output.ts";
 import { pull } from "../pull.ts";
 import { watchSignals } from "../signals.ts";
-import { readInboxApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readInboxApi, withClientFlags } from "./options.ts";
 
-interface PullFlags {
+interface PullFlags extends ClientFlags {
   into: string;
   once?: boolean;
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
-  verbose?: boolean;
 }
 
 export function addInboxPull(inbox: Command): void {
@@ -41,7 +37,7 @@ async function runPull(recipient: string, flags: PullFlags): Promise<void> {
     once: flags.once === true,
     signal: stopping.signal,
     onPulled(parcel, path, wasThere) {
-      if (flags.json || flags.ndjson) print(JSON.stringify({ ...parcel, path, wasThere }));
+      if (isForPrograms(flags)) print(JSON.stringify({ ...parcel, path, wasThere }));
       else print(path);
     },
     onFailed(error, parcel) {

@@ -8,17 +8,14 @@ import { EXIT } from "../exit-codes.ts";
 import { note, print, printData } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { type Progress, showProgress } from "../progress.ts";
-import { readInboxApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readInboxApi, withClientFlags } from "./options.ts";
 
-interface PutFlags {
+interface PutFlags extends ClientFlags {
   name?: string;
   type?: string;
   ttl?: string;
   key?: string;
   meta?: string;
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
 }
 
 export function addInboxPut(inbox: Command): void {

@@ -1,17 +1,11 @@
 // holdfast inbox: hand files to a recipient, look at its inbox, and be a recipient.
 import type { Command } from "commander";
 import type { InboxView, ParcelView } from "../../http/contracts/inbox.ts";
-import { note, noteNext, print, printData, table } from "../output.ts";
+import { isForPrograms, note, noteNext, print, printData, table } from "../output.ts";
 import { addInboxFetch } from "./inbox-fetch.ts";
 import { addInboxPull } from "./inbox-pull.ts";
 import { addInboxPut } from "./inbox-put.ts";
-import { readInboxApi, withClientFlags } from "./options.ts";
-
-interface ClientFlags {
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
-}
+import { type ClientFlags, readInboxApi, withClientFlags } from "./options.ts";
 
 interface ListFlags extends ClientFlags {
   state?: string;
@@ -77,7 +71,7 @@ async function runAck(recipient: string, ids: string[], flags: ClientFlags): Pro
   for (const id of ids) {
     const answer = await api.ack(recipient, id);
     answers.push({ id, ...answer });
-    if (!flags.json && !flags.ndjson)
+    if (!isForPrograms(flags))
       print(`${id} is acked${answer.again ? ", as before" : ""}${answer.gone ? "; its time was over" : ""}.`);
   }
   printData(flags, answers, answers);

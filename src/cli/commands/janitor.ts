@@ -2,12 +2,9 @@
 import type { Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
 import { note, noteNext, print, printData, table } from "../output.ts";
-import { readApi, withClientFlags } from "./options.ts";
+import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 
-interface JanitorFlags {
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
+interface JanitorFlags extends ClientFlags {
   chore?: string;
   limit?: string;
   cursor?: string;

@@ -11,6 +11,7 @@ import { type Log, openLog } from "../log.ts";
 import type { DataFlags } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { resolveSettings, type ServerFlags, type Settings } from "../settings.ts";
+import { durationMs } from "../../shared/duration.ts";
 
 export interface LogFlags {
   log?: string;
@@ -70,6 +71,13 @@ export function withServerFlags(command: Command): Command {
       "the server (HOLDFAST_URL; default: the one that has this folder's database, or http://127.0.0.1:7070); its token is HOLDFAST_TOKEN",
     )
     .option("-v, --verbose", "say more about errors");
+}
+
+/** How long --wait waits, in milliseconds; for ever if --timeout does not say. */
+export function readTimeout({ wait, timeout }: { wait?: boolean; timeout?: string }): number {
+  if (timeout === undefined) return Infinity;
+  if (wait) return durationMs("--timeout", timeout);
+  throw new Problem("--timeout is given without --wait.", "Give both, or neither.", EXIT.usage);
 }
 
 export interface ReadSettings {

@@ -2,13 +2,7 @@
 import type { Command } from "commander";
 import { formatDuration } from "../../shared/duration.ts";
 import { note, print, printData, table } from "../output.ts";
-import { readApi, withClientFlags } from "./options.ts";
-
-interface QueueFlags {
-  url?: string;
-  json?: boolean;
-  ndjson?: boolean;
-}
+import { type ClientFlags, readApi, withClientFlags } from "./options.ts";
 
 export function addQueues(program: Command): void {
   const queues = program.command("queues").summary("see how deep the queues are; pause and resume them");
@@ -24,7 +18,7 @@ export function addQueues(program: Command): void {
   ).action(runResume);
 }
 
-async function runList(flags: QueueFlags): Promise<void> {
+async function runList(flags: ClientFlags): Promise<void> {
   const { queues } = await (await readApi(flags)).listQueues();
   if (printData(flags, { queues }, queues)) return;
   if (queues.length === 0) return note("There are no queues with jobs.");
@@ -37,13 +31,13 @@ async function runList(flags: QueueFlags): Promise<void> {
   print(table(["QUEUE", "READY", "SCHEDULED", "RETRYING", "RUNNING", "DEAD", "PAUSED", "OLDEST", ""], rows));
 }
 
-async function runPause(queue: string, flags: QueueFlags): Promise<void> {
+async function runPause(queue: string, flags: ClientFlags): Promise<void> {
   const result = await (await readApi(flags)).pauseQueue(queue);
   if (printData(flags, result)) return;
   print(result.changed ? `${queue} is paused.` : `${queue} was paused already.`);
 }
 
-async function runResume(queue: string, flags: QueueFlags): Promise<void> {
+async function runResume(queue: string, flags: ClientFlags): Promise<void> {
   const result = await (await readApi(flags)).resumeQueue(queue);
   if (printData(flags, result)) return;
   print(result.changed ? `${queue} goes on.` : `${queue} was not paused.`);

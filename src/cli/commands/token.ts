@@ -7,16 +7,14 @@ import type { AccessTokenView, NewTokenBody } from "../../http/contracts/tokens.
 import { isRole, ROLES } from "../../shared/roles.ts";
 import { toNewToken, toTokenView } from "../../http/token-view.ts";
 import { EXIT } from "../exit-codes.ts";
-import { note, print, printData, table } from "../output.ts";
+import { type DataFlags, isForPrograms, note, print, printData, table } from "../output.ts";
 import { Problem } from "../problem.ts";
 import { refuseAccidentalEmbedded, type ServerFlags } from "../settings.ts";
-import { readApi, readSettings, withDatabaseFlags } from "./options.ts";
+import { readApi, readSettings, withDatabaseFlags, withDataFlags } from "./options.ts";
 
-interface TokenFlags extends ServerFlags {
+interface TokenFlags extends ServerFlags, DataFlags {
   config?: string;
   url?: string;
-  json?: boolean;
-  ndjson?: boolean;
 }
 
 interface CreateFlags extends TokenFlags {
@@ -58,11 +56,12 @@ export function addToken(program: Command): void {
 }
 
 function withTokenFlags(command: Command): Command {
-  return withDatabaseFlags(command)
-    .option("--url <url>", "through this server instead of the database (its token is HOLDFAST_TOKEN)")
-    .option("--json", "print one JSON document")
-    .option("--ndjson", "print one JSON object per line")
-    .option("-v, --verbose", "say more about errors");
+  return withDataFlags(
+    withDatabaseFlags(command).option(
+      "--url <url>",
+      "through this server instead of the database (its token is HOLDFAST_TOKEN)",
+    ),
+  ).option("-v, --verbose", "say more about errors");
 }
 
 async function runCreate(flags: CreateFlags): Promise<void> {
@@ -97,7 +96,7 @@ async function runRevoke(ids: string[], flags: TokenFlags): Promise<void> {
   await through(flags, async (door) => {
     for (const id of ids) {
       await door.revoke(id);
-      if (!flags.json && !flags.ndjson) print(`${id} is revoked.`);
+      if (!isForPrograms(flags)) print(`${id} is revoked.`);
     }
   });
   const revoked = ids.map((id) => ({ id, revoked: true }));

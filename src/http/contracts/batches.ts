@@ -1,16 +1,21 @@
 // /api/v1/batches: bulk work. A token that is bound to an owner makes, sees and changes only its owner's batches.
 import { z } from "zod";
-import { OptionInvalid } from "../../errors.ts";
 import { BATCH_STATES } from "../../job/batch.ts";
 import { contract, jsonOrLines, media } from "../contract.ts";
-import { anyText, cursor, idParams, isoTime, jsonText, oneOf, uuid, wholeNumber, wholeNumbers } from "../fields.ts";
+import {
+  anyText,
+  cursor,
+  idParams,
+  isoTime,
+  jsonText,
+  oneOf,
+  textField,
+  uuid,
+  wholeNumber,
+  wholeNumbers,
+  words,
+} from "../fields.ts";
 import { errorRecord, outcomes } from "./jobs.ts";
-
-const textField = (name: string, example: string, description: string) =>
-  z
-    .string({ error: `Give a text: "${name}": "${example}".` })
-    .nullish()
-    .meta({ description, examples: [example] });
 
 const numberField = (name: string, example: number, description: string) =>
   z
@@ -185,18 +190,6 @@ const errorGroup = z
 
 export type ErrorGroupView = z.output<typeof errorGroup>;
 
-const states = z
-  .string()
-  .transform((text) => text.split(",").map(toState))
-  .optional()
-  .meta({ description: `${BATCH_STATES.join(", ")}; several with commas.` });
-
-function toState(text: string) {
-  const state = BATCH_STATES.find((known) => known === text);
-  if (state !== undefined) return state;
-  throw new OptionInvalid(`state is ${JSON.stringify(text)}.`, `Give one of ${BATCH_STATES.join(", ")}.`);
-}
-
 const itemParams = idParams.extend({
   seq: z
     .string()
@@ -227,7 +220,7 @@ export const batchContracts = {
     path: "/api/v1/batches",
     summary: "Batches, newest first, page by page.",
     query: z.strictObject({
-      state: states,
+      state: words("state", BATCH_STATES),
       kind: anyText("Only this kind."),
       owner: anyText("Only this owner's."),
       withErrors: oneOf(["true", "false"], "true: only those with items that failed."),

@@ -1,9 +1,8 @@
 // /api/v1/inbox: bytes handed to a recipient, who polls, fetches and acks.
 import { z } from "zod";
-import { OptionInvalid } from "../../errors.ts";
 import { PARCEL_STATES } from "../../store/inbox/rows.ts";
 import { bytes, contract, media } from "../contract.ts";
-import { anyText, cursor, isoTime, oneOf, uuid, wholeNumber } from "../fields.ts";
+import { anyText, cursor, isoTime, oneOf, uuid, wholeNumber, words } from "../fields.ts";
 
 const recipientParams = z.strictObject({ recipient: z.string().meta({ description: "Whose inbox it is." }) });
 const parcelParams = recipientParams.extend({ id: uuid.transform((id) => id.toLowerCase()) });
@@ -92,18 +91,6 @@ const limits = z
 
 export type LimitsView = z.output<typeof limits>;
 
-const states = z
-  .string()
-  .transform((text) => text.split(",").map(toState))
-  .optional()
-  .meta({ description: `${PARCEL_STATES.join(", ")}; several with commas.` });
-
-function toState(text: string) {
-  const state = PARCEL_STATES.find((known) => known === text);
-  if (state !== undefined) return state;
-  throw new OptionInvalid(`state is ${JSON.stringify(text)}.`, `Give one of ${PARCEL_STATES.join(", ")}.`);
-}
-
 export const inboxContracts = {
   listInboxes: contract({
     method: "GET",
@@ -152,7 +139,7 @@ export const inboxContracts = {
     summary: "The parcels of a recipient, oldest first. With `wait` it is a poll: it answers when something waits.",
     params: recipientParams,
     query: z.strictObject({
-      state: states,
+      state: words("state", PARCEL_STATES),
       order: oneOf(["oldest", "newest"], "Which comes first; the oldest unless given."),
       limit: wholeNumber(1, 500, "How many; 50 unless given."),
       cursor,

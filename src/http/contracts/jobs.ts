@@ -6,17 +6,10 @@ import { JOB_STATES, JOB_STATUSES } from "../../job/states.ts";
 import type { Duration } from "../../shared/duration.ts";
 import { OptionInvalid } from "../../errors.ts";
 import { contract } from "../contract.ts";
-import { anyText, cursor, idParams, isoTime, uuid, wholeNumber } from "../fields.ts";
+import { anyText, cursor, idParams, isoTime, textField, uuid, wholeNumber, words } from "../fields.ts";
 
 /** A time without a zone would mean the server's. */
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/i;
-
-/** The API itself shows what was not given as null, so null is "not given" here too. */
-const textField = (name: string, example: string, description: string) =>
-  z
-    .string({ error: `Give a text: "${name}": "${example}".` })
-    .nullish()
-    .meta({ description, examples: [example] });
 
 const numberField = (name: string, example: number, limits: { minimum: number; maximum: number }, about: string) =>
   z
@@ -27,7 +20,7 @@ const numberField = (name: string, example: number, limits: { minimum: number; m
 const KIND_HINT = { error: 'Give the name of a kind as text: "kind": "mail.send".' };
 const INSTANT_HINT = { error: 'Give an ISO 8601 time with its zone: "runAt": "2030-01-31T08:00:00Z".' };
 
-export const newJob = z
+const newJob = z
   .strictObject({
     kind: z
       .string(KIND_HINT)
@@ -154,19 +147,6 @@ const jobPage = z
 
 /** A page of a list of jobs. */
 export type JobPage = z.output<typeof jobPage>;
-
-const words = <const Word extends string>(name: string, known: readonly Word[]) =>
-  z
-    .string()
-    .transform((text) => text.split(",").map((word) => toWord(name, word, known)))
-    .optional()
-    .meta({ description: `${known.join(", ")}; several with commas.` });
-
-function toWord<Word extends string>(name: string, text: string, known: readonly Word[]): Word {
-  const word = known.find((each) => each === text);
-  if (word !== undefined) return word;
-  throw new OptionInvalid(`${name} is ${JSON.stringify(text)}.`, `Give one of ${known.join(", ")}.`);
-}
 
 /** What an item can come to besides error and cancelled. */
 export const outcomes = z.record(

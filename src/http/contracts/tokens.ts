@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { ROLES } from "../../shared/roles.ts";
 import { contract } from "../contract.ts";
-import { idParams, isoTime, uuid } from "../fields.ts";
+import { idParams, isoTime, textField, uuid } from "../fields.ts";
 
 const accessToken = z
   .object({
@@ -19,12 +19,6 @@ const accessToken = z
   .meta({ id: "AccessToken" });
 
 export type AccessTokenView = z.output<typeof accessToken>;
-
-const textField = (name: string, example: string) =>
-  z
-    .string({ error: `Give a text: "${name}": "${example}".` })
-    .nullish()
-    .meta({ examples: [example] });
 
 const newToken = z
   .strictObject({

@@ -6,6 +6,7 @@ import type { ListOptions } from "../../client/jobs.ts";
 import { NotFound } from "../../errors.ts";
 import { isBatchKind } from "../../job/define-batch.ts";
 import type { AnyJobKind } from "../../job/define-job.ts";
+import { jsonSchemaOf } from "../../job/json-schema.ts";
 import { jobContracts, type KindView } from "../contracts/jobs.ts";
 import { given } from "../given.ts";
 import { iso, toJobSummary, toJobView } from "../job-view.ts";
@@ -80,26 +81,7 @@ function toKindView(known: AnyJobKind): KindView {
     leaseMs,
     timeoutMs,
     backoffMs,
-    schema: schema ? jsonSchemaOf(schema["~standard"]) : null,
+    schema: schema ? jsonSchemaOf(schema) : null,
     batch: batch && { concurrency: batch.concurrency, outcomes: batch.outcomes },
   };
-}
-
-/** Standard JSON Schema, where the schema's library has it. */
-function jsonSchemaOf(standard: object): Record<string, unknown> | null {
-  try {
-    return hasJsonSchema(standard) ? standard.jsonSchema.input({ target: "draft-2020-12" }) : null;
-  } catch {
-    // A schema that JSON Schema cannot say.
-    return null;
-  }
-}
-
-/** A later addition to the standard. */
-function hasJsonSchema(
-  standard: object,
-): standard is { jsonSchema: { input(options: object): Record<string, unknown> } } {
-  if (!("jsonSchema" in standard)) return false;
-  const { jsonSchema } = standard;
-  return jsonSchema !== null && typeof jsonSchema === "object" && "input" in jsonSchema;
 }

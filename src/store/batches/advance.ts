@@ -7,8 +7,6 @@
 import type { BatchState } from "../../job/batch.ts";
 import { routine, sqlUuidv7 } from "../sql.ts";
 
-export type { BatchState };
-
 /** Holds for the rest of the transaction; what is read in later statements is as the last change left it. */
 export const LOCK_BATCH = (id: string): string =>
   `perform 1 from :schema.batches b where b.id = ${id} for no key update;`;
@@ -46,11 +44,14 @@ v_given := v_given + v_got;`;
 /** Entries of the log in which somebody worked on the batch. */
 const WORK = `('settled', 'started')`;
 
+/** The columns of `Advanced` in a routine's answer. */
+export const ADVANCED = `n bigint, given integer, finished boolean, state text, kind text, rank smallint, owner text, follow text`;
+
 export const ADVANCE = routine({
   name: "advance_batch",
   // batch, what, by, items it changed, and the changes of: admitted, parked, handed, added, returned, ended by label.
   takes: ["uuid", "text", "text", "bigint[]", "bigint", "bigint", "bigint", "bigint", "bigint", "jsonb"],
-  gives: `n bigint, given integer, finished boolean, state text, kind text, rank smallint, owner text, follow text`,
+  gives: ADVANCED,
   declares: [
     "v_b record",
     "v_l record",
@@ -156,9 +157,6 @@ export interface Advanced {
   /** The kind of the follow-up job. */
   follow: string | null;
 }
-
-/** The columns of `Advanced` in a routine's answer. */
-export const ADVANCED = `n bigint, given integer, finished boolean, state text, kind text, rank smallint, owner text, follow text`;
 
 /** For a routine that holds the batch's lock; each argument is an expression. */
 export const advance = (change: {

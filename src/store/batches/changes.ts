@@ -1,7 +1,7 @@
 // The feed of changes, for clients that keep a copy. Whoever reads it first puts in order what has committed since: one
 // reader at a time gives numbers, so that a change that commits late comes later, and is never behind what was read.
+import type { BatchState } from "../../job/batch.ts";
 import { routine, sql, type Store } from "../sql.ts";
-import type { BatchState } from "./advance.ts";
 
 const MOST_NEWS = 5_000;
 
@@ -31,15 +31,13 @@ export async function sequenceChanges(store: Store): Promise<number> {
 }
 
 const READ = sql`
-select f.seq, f.batch_id as "batchId", f.n, f.owner, l.what, l.by, l.at, l.state, l.seqs, b.deleted_at is not null as deleted,
-  coalesce(cardinality(l.seqs), 0) as size
+select f.seq, f.batch_id as "batchId", f.n, f.owner, l.what, l.by, l.at, l.state, l.seqs, b.deleted_at is not null as deleted
 from :schema.batch_feed f left join :schema.batch_log l on l.batch_id = f.batch_id and l.n = f.n
 left join :schema.batches b on b.id = f.batch_id
 where f.seq > $1 order by f.seq limit $2`;
 
 const READ_OF_OWNER = sql`
-select f.seq, f.batch_id as "batchId", f.n, f.owner, l.what, l.by, l.at, l.state, l.seqs, b.deleted_at is not null as deleted,
-  coalesce(cardinality(l.seqs), 0) as size
+select f.seq, f.batch_id as "batchId", f.n, f.owner, l.what, l.by, l.at, l.state, l.seqs, b.deleted_at is not null as deleted
 from :schema.batch_feed f left join :schema.batch_log l on l.batch_id = f.batch_id and l.n = f.n
 left join :schema.batches b on b.id = f.batch_id
 where f.owner = $3 and f.seq > $1 order by f.seq limit $2`;

@@ -1,7 +1,8 @@
 // The frame of what changes a whole batch: pause, resume, cancel, delete. Each is one commit, can be asked for twice, and
 // answers with the state it found.
+import type { BatchState } from "../../job/batch.ts";
 import { routine, type Routine, type Store } from "../sql.ts";
-import { ADVANCED, advance, type Advanced, type BatchState, LOCK_BATCH } from "./advance.ts";
+import { ADVANCED, advance, type Advanced, LOCK_BATCH } from "./advance.ts";
 
 export interface Controlled {
   /** The state before. */

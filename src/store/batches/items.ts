@@ -1,7 +1,6 @@
 // Items of a batch, a page at a time, in the order in which they were added.
-import type { BatchItem } from "../../job/batch.ts";
+import type { BatchItem, BatchState } from "../../job/batch.ts";
 import { sql, type Statement, type Store } from "../sql.ts";
-import type { BatchState } from "./advance.ts";
 import { ITEM_COLUMNS, type ItemRow, toItem, WITH_OUTCOME } from "./rows.ts";
 
 const PAGE = sql`

@@ -18,13 +18,11 @@ export async function nextPurgeable(store: Store): Promise<PurgeableBatch | unde
 
 // From the last item down, by number: what is gone already is not walked again.
 const PURGE_PART = sql`
-with items as (delete from :schema.batch_items i where i.batch_id = $1::uuid and i.seq > $2 and i.seq <= $3 returning 1),
-outcomes as (delete from :schema.batch_outcomes o where o.batch_id = $1::uuid and o.seq > $2 and o.seq <= $3 returning 1)
-select (select count(*) from items)::integer as count, (select count(*) from outcomes) as outcomes`;
+with outcomes as (delete from :schema.batch_outcomes o where o.batch_id = $1::uuid and o.seq > $2 and o.seq <= $3)
+delete from :schema.batch_items i where i.batch_id = $1::uuid and i.seq > $2 and i.seq <= $3`;
 
 export async function purgeItems(store: Store, id: string, most: number, limit: number): Promise<number> {
-  const { rows } = await store.query<{ count: number }>(PURGE_PART, [id, Math.max(0, most - limit), most]);
-  return rows[0]!.count;
+  return (await store.query(PURGE_PART, [id, Math.max(0, most - limit), most])).rowCount;
 }
 
 const PURGE_RETURNS = sql`

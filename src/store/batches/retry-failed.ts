@@ -1,14 +1,15 @@
 // Items that ended as errors wait again, with a full budget, and the batch is open again. In steps: the first says up to
 // where, and until the last the batch cannot end; a chore goes on if the process that asked is gone.
+import type { BatchState } from "../../job/batch.ts";
 import { routine, type Store } from "../sql.ts";
-import { ADVANCED, advance, type Advanced, type BatchState, LOCK_BATCH, NEWEST } from "./advance.ts";
+import { ADVANCED, advance, type Advanced, LOCK_BATCH, NEWEST } from "./advance.ts";
 
 const STEP = 5_000;
 
 const RETRY_FAILED = routine({
   name: "retry_failed",
   takes: ["uuid", "text", "boolean", "bigint[]"],
-  gives: `was text, changed boolean, running uuid[], ${ADVANCED}, retried bigint, more boolean`,
+  gives: `was text, ${ADVANCED}, retried bigint, more boolean`,
   settings: ["lock_timeout = '2s'"],
   declares: ["v_b record", "v_l record", "v_seqs bigint[]", "v_count bigint", "v_more boolean"],
   first: `
@@ -20,7 +21,7 @@ if v_b.state = 'cancelled' or v_b.purged_at is not null or (not $3 and v_b.retry
   or ($3 and coalesce((v_l.ended ->> 'error')::bigint, 0) = 0)
   or ($4 is not null and not exists (select 1 from :schema.batch_outcomes e
     where e.batch_id = $1 and e.outcome = 'error' and e.seq = any($4))) then
-  return query select v_b.state::text, false, null::uuid[], null::bigint, 0, false, v_b.state::text, v_b.kind::text,
+  return query select v_b.state::text, null::bigint, 0, false, v_b.state::text, v_b.kind::text,
     v_b.rank::smallint, v_b.owner::text, null::text, 0::bigint, false;
   return;
 end if;
@@ -54,7 +55,7 @@ update :schema.batches b set retry_n = case when $4 is not null then b.retry_n w
   state = case when b.state = 'done' then 'running' else b.state end,
   finished_at = null, purge_at = null
 where b.id = $1;`,
-  body: `select v_b.state::text, true, null::uuid[], a.*, v_count, v_more from ${advance({
+  body: `select v_b.state::text, a.*, v_count, v_more from ${advance({
     what: "retried",
     by: "$2",
     seqs: "v_seqs",
@@ -79,9 +80,9 @@ export async function retryFailedStep(
   anew: boolean,
   seqs?: readonly number[],
 ): Promise<RetriedStep | undefined> {
-  type Row = Advanced & { was: BatchState; changed: boolean; retried: string; more: boolean; running: null };
+  type Row = Advanced & { was: BatchState; retried: string; more: boolean };
   const { rows } = await store.query<Row>(RETRY_FAILED, [id, by, anew, seqs ?? null]);
   if (!rows[0]) return undefined;
-  const { was, retried, more, running: _, changed: __, ...advanced } = rows[0];
+  const { was, retried, more, ...advanced } = rows[0];
   return { was, retried: Number(retried), more, advanced: advanced.n === null ? undefined : advanced };
 }

@@ -1,7 +1,6 @@
 // Row → Batch, row → item. snake_case ends here.
-import type { Batch, BatchItem, ItemState, OutcomeRule } from "../../job/batch.ts";
+import type { Batch, BatchItem, BatchState, ItemState, OutcomeRule } from "../../job/batch.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
-import type { BatchState } from "./advance.ts";
 
 export interface BatchRow {
   id: string;

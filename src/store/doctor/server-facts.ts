@@ -84,6 +84,9 @@ export async function readNotVacuumed(store: Store): Promise<string[]> {
   return (await store.query<{ table: string }>(NOT_VACUUMED, [store.schema])).rows.map(({ table }) => table);
 }
 
+/** What a person runs to undo that. */
+export const autovacuumAgain = (table: string): string => `alter table ${table} reset (autovacuum_enabled);`;
+
 export interface SchemaObjects {
   tables: string[];
   /** true: it can be used. */
@@ -111,6 +114,3 @@ where not has_table_privilege(c.oid, p.privilege) order by 1`;
 export async function readMissingRights(store: Store): Promise<string[]> {
   return (await store.query<{ missing: string }>(MISSING_RIGHTS, [store.schema])).rows.map(({ missing }) => missing);
 }
-
-/** What a person runs to undo that. */
-export const autovacuumAgain = (table: string): string => `alter table ${table} reset (autovacuum_enabled);`;

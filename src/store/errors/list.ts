@@ -1,4 +1,5 @@
 // Errors by what they have in common: from the figures, newest first; and the dead by what killed them, from their index.
+import { fingerprintIn } from "../jobs/rows.ts";
 import { routine, type Store } from "../sql.ts";
 
 export interface ErrorGroup {
@@ -61,7 +62,7 @@ export interface DeadGroup {
   lastAt: Date;
 }
 
-const FINGERPRINT = `coalesce(j.last_error ->> 'fingerprint', j.last_error ->> 'reason', 'unknown') collate "C"`;
+const FINGERPRINT = fingerprintIn("j");
 const COUNT_TO = 10_000;
 
 // From one group to the next by the index, never row by row; each is counted up to a bound.

@@ -14,67 +14,51 @@ interface Page {
 const GONE = `not exists (select 1 from :schema.jobs j where j.id = p.job_id)`;
 const FORGOTTEN = `${GONE} and not exists (select 1 from :schema.job_history h where h.id = p.job_id)`;
 
-function forget(name: string, table: string, key: readonly [string, string][], gone: string): Routine {
-  const columns = key.map(([column]) => column).join(", ");
+interface Verb {
+  statement: Routine;
+  /** The columns of the table's key. */
+  key: readonly string[];
+  /** Before every key that there is. */
+  first: readonly string[];
+}
+
+function forget(
+  name: string,
+  table: string,
+  key: readonly [column: string, type: string, first: string][],
+  gone: string,
+): Verb {
+  const names = key.map(([column]) => column);
+  const columns = names.join(", ");
   const from = key.map(([, type], index) => `$${index + 2}::text::${type}`).join(", ");
-  return routine({
+  const statement = routine({
     name,
     takes: ["integer", ...key.map(() => "text")],
-    gives: `forgotten bigint, seen bigint, ${key.map(([column]) => `"${column}" text`).join(", ")}`,
+    gives: `forgotten bigint, seen bigint, ${names.map((column) => `"${column}" text`).join(", ")}`,
     body: `with page as materialized (
   select ctid, ${columns} from :schema.${table} where (${columns}) > (${from}) order by ${columns} limit $1
 ),
 gone as (
   delete from :schema.${table} where ctid = any(array(select p.ctid from page p where ${gone})) returning 1
 ),
-final as (select * from page order by ${key.map(([column]) => `${column} desc`).join(", ")} limit 1)
+final as (select * from page order by ${names.map((column) => `${column} desc`).join(", ")} limit 1)
 select (select count(*) from gone), (select count(*) from page),
-  ${key.map(([column]) => `(select f.${column}::text from final f)`).join(", ")}`,
+  ${names.map((column) => `(select f.${column}::text from final f)`).join(", ")}`,
   });
+  return { statement, key: names, first: key.map(([, , first]) => first) };
 }
 
-const VERBS: Record<Remains, { verb: Routine; key: readonly string[]; first: readonly string[] }> = {
-  notes: {
-    verb: forget(
-      "forget_notes",
-      "job_notes",
-      [
-        ["job_id", "uuid"],
-        ["sort", "text"],
-        ["name", "text"],
-      ],
-      GONE,
-    ),
-    key: ["job_id", "sort", "name"],
-    first: ["00000000-0000-0000-0000-000000000000", "", ""],
-  },
-  "saved items": {
-    verb: forget(
-      "forget_saved_items",
-      "job_saved_items",
-      [
-        ["job_id", "uuid"],
-        ["name", "text"],
-        ["key", "text"],
-      ],
-      GONE,
-    ),
-    key: ["job_id", "name", "key"],
-    first: ["00000000-0000-0000-0000-000000000000", "", ""],
-  },
-  attempts: {
-    verb: forget(
-      "forget_attempts",
-      "attempts",
-      [
-        ["job_id", "uuid"],
-        ["claim_count", "integer"],
-      ],
-      FORGOTTEN,
-    ),
-    key: ["job_id", "claim_count"],
-    first: ["00000000-0000-0000-0000-000000000000", "0"],
-  },
+const JOB_ID: [string, string, string] = ["job_id", "uuid", "00000000-0000-0000-0000-000000000000"];
+
+const VERBS: Record<Remains, Verb> = {
+  notes: forget("forget_notes", "job_notes", [JOB_ID, ["sort", "text", ""], ["name", "text", ""]], GONE),
+  "saved items": forget(
+    "forget_saved_items",
+    "job_saved_items",
+    [JOB_ID, ["name", "text", ""], ["key", "text", ""]],
+    GONE,
+  ),
+  attempts: forget("forget_attempts", "attempts", [JOB_ID, ["claim_count", "integer", "0"]], FORGOTTEN),
 };
 
 export async function forgetRemains(
@@ -83,8 +67,8 @@ export async function forgetRemains(
   limit: number,
   from: readonly string[] | undefined,
 ): Promise<Page> {
-  const { verb, key, first } = VERBS[what];
-  const { rows } = await store.query<{ forgotten: string; seen: string } & Record<string, string>>(verb, [
+  const { statement, key, first } = VERBS[what];
+  const { rows } = await store.query<{ forgotten: string; seen: string } & Record<string, string>>(statement, [
     limit,
     ...(from ?? first),
   ]);

@@ -19,7 +19,7 @@ const HOT = [
 ];
 
 const DEAD_ROWS = sql`
-select s.relname as name, s.n_dead_tup::float8 as dead, s.n_live_tup::float8 as live
+select s.relname as name, s.n_dead_tup::float8 as dead
 from pg_stat_user_tables s join pg_class c on c.oid = s.relid
 where s.schemaname = $1 and s.relname = any($2::text[])
   -- Others' tables are not vacuumed, and nobody says so.

@@ -8,7 +8,7 @@
 import type { Job } from "../../job/job.ts";
 import type { JobStatus } from "../../job/states.ts";
 import { type Routine, routine, type Store } from "../sql.ts";
-import { COLUMN_TYPES, HISTORY_COLUMNS, type JobRow, LIVE_COLUMNS, liveJobs, toJob } from "./rows.ts";
+import { COLUMN_TYPES, fingerprintIn, HISTORY_COLUMNS, type JobRow, LIVE_COLUMNS, liveJobs, toJob } from "./rows.ts";
 
 export interface JobFilter {
   statuses?: readonly JobStatus[] | undefined;
@@ -42,9 +42,6 @@ export const COUNT_TO = 10_000;
 /** Greater than every id. */
 const TOP = "ffffffff-ffff-ffff-ffff-ffffffffffff";
 
-const FINGERPRINT = (row: string): string =>
-  `coalesce(${row}.last_error ->> 'fingerprint', ${row}.last_error ->> 'reason', 'unknown') collate "C"`;
-
 // $1 statuses, $2 kind, $3 queue, $4 key, $5 group, $6 error, $7 fingerprint, $8 and $9 attempts, $10 and $11 ages, $12 payload,
 // $13 ids, $14 before, $15 rows to look at, $16 limit.
 const TAKES = [
@@ -72,7 +69,7 @@ const MATCHES = (status: string): string => `($1 is null or ${status} = any($1))
     and ($10 is null or w.created_at < :schema.clock() - $10 * interval '1 millisecond')
     and ($11 is null or w.created_at > :schema.clock() - $11 * interval '1 millisecond')
     and ($6 is null or strpos(lower(concat(w.last_error ->> 'name', ': ', w.last_error ->> 'message')), $6) > 0)
-    and ($7 is null or ${FINGERPRINT("w")} = $7)
+    and ($7 is null or ${fingerprintIn("w")} = $7)
     and ($12 is null or not exists (select 1 from jsonb_to_recordset($12) as p (path text[], text text)
       where (w.payload #>> p.path) is distinct from p.text or jsonb_typeof(w.payload #> p.path) in ('object', 'array')))`;
 
@@ -92,7 +89,7 @@ const newestFirst = (from: string, where: string): string =>
 const WAYS = {
   live: newestFirst(":schema.jobs", "true"),
   dead: newestFirst(":schema.jobs", "j.hold = 3"),
-  error: newestFirst(":schema.jobs", `j.hold = 3 and j.kind = $2 and ${FINGERPRINT("j")} = $7`),
+  error: newestFirst(":schema.jobs", `j.hold = 3 and j.kind = $2 and ${fingerprintIn("j")} = $7`),
   running: `select j.* from (select distinct u.id from (select h.job_ids from :schema.leases h order by h.expires_at limit 10000) l cross join lateral unnest(l.job_ids) as u (id)
       where u.id < ${BEFORE} order by u.id desc limit $15) r join :schema.jobs j on j.id = r.id`,
   ids: `select j.* from unnest($13) as u (id) join :schema.jobs j on j.id = u.id where u.id < ${BEFORE}`,
@@ -131,10 +128,10 @@ const counter = (way: Way): Routine =>
   routine({
     name: `count_${way}`,
     takes: TAKES,
-    gives: "found integer, seen integer",
+    gives: "found integer",
     settings,
     body: `with ${LIGHT}
-  select count(*)::integer, 0 from (${matching(way, "1")} limit $16) c`,
+  select count(*)::integer from (${matching(way, "1")} limit $16) c`,
   });
 
 const FIND: Readonly<Record<Way, Routine>> = {

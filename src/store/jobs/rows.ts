@@ -63,6 +63,10 @@ export const COLUMN_TYPES = `id uuid, kind text, queue text, state text, status 
   last_error jsonb, created_at timestamptz, run_at timestamptz, started_at timestamptz, finished_at timestamptz,
   cancel_requested_at timestamptz, lease_expires_at timestamptz`;
 
+/** Of the last error of a row, as the index of dead jobs has it. */
+export const fingerprintIn = (row: string): string =>
+  `coalesce(${row}.last_error ->> 'fingerprint', ${row}.last_error ->> 'reason', 'unknown') collate "C"`;
+
 export function toJob(row: JobRow): Job {
   return {
     id: row.id,

@@ -71,7 +71,8 @@ const work = defineJob("work", {
     if (isTraced) await trace("start", job);
     if (die === "abort") process.abort();
     if (die === "kill") process.kill(process.pid, "SIGKILL");
-    if (spin) for (const until = Date.now() + spin; Date.now() < until;);
+    // Nothing else happens in this thread meanwhile, as when it computes, and the processor is left to others.
+    if (spin) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, spin);
     const planned = thenMs !== undefined && job.lastError?.reason === "crashed" ? thenMs : ms;
     const takes = slowOn && !slowOn.includes(config.name) ? 0 : planned;
     const pause = (time) => sleep(time, undefined, stubborn ? {} : { signal });

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
+import { QUICK_ENGINE } from "../../support/quick-engine.ts";
 
 export interface Child {
   readonly pid: number;
@@ -24,7 +25,7 @@ afterAll(() => {
 
 export function startChild(script: string, args: string[]): Child {
   const path = fileURLToPath(new URL(script, import.meta.url));
-  const child = spawn(process.execPath, [path, ...args], { stdio: ["pipe", "pipe", "pipe"] });
+  const child = spawn(process.execPath, [...QUICK_ENGINE, path, ...args], { stdio: ["pipe", "pipe", "pipe"] });
   running.add(child);
   const lines: string[] = [];
   let errors = "";

@@ -3,6 +3,7 @@
 //   block   { ms }  computes for so long without letting go of the event loop; nothing: for ever
 //           { waitMs }  waits instead
 //   wait    { ms }  waits for so long; nothing: until the process dies
+//           { blockMs }  lets go of the event loop only after so long
 import { setTimeout as sleep } from "node:timers/promises";
 import { defineJob, open } from "../../../dist/index.js";
 
@@ -14,6 +15,9 @@ process.stdin
   .on("error", () => process.exit(3))
   .resume();
 
+/** Nothing else happens in this thread meanwhile, as when it computes, and the processor is left to others. */
+const blockFor = (ms) => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+
 const block = defineJob("block", {
   lease: config.lease,
   attempts: config.attempts ?? 5,
@@ -24,8 +28,7 @@ const block = defineJob("block", {
     if (job.payload?.waitMs) await sleep(job.payload.waitMs, undefined, { signal: job.signal });
     // What was said goes out before nothing goes out any more.
     await sleep(50);
-    const end = performance.now() + (job.payload?.ms ?? Infinity);
-    while (performance.now() < end);
+    blockFor(job.payload?.ms ?? Infinity);
     return config.name;
   },
 });
@@ -33,6 +36,8 @@ const wait = defineJob("wait", {
   lease: config.lease,
   async run(job) {
     say("started", { job: job.id, kind: job.kind });
+    await sleep(50);
+    if (job.payload?.blockMs) return (blockFor(job.payload.blockMs), config.name);
     await sleep(job.payload?.ms ?? 3_600_000, undefined, { signal: job.signal });
     return config.name;
   },

@@ -6,7 +6,7 @@ import { seedFrom } from "../../support/random.ts";
 import { openSimServer, type SimDatabase } from "./database.ts";
 import { simulate } from "./simulate.ts";
 
-const SEEDS = Number(process.env["SIM_SEEDS"] ?? 25);
+const SEEDS = Number(process.env["SIM_SEEDS"] ?? 12);
 const START_MS = Date.UTC(2030, 0, 1, 12);
 let place: TestDatabase;
 let database: SimDatabase;

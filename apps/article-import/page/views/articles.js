@@ -1,5 +1,6 @@
 // The articles of this device.
-import { fillList, make } from "../dom.js";
+import { make } from "/apps/page.js";
+import { fillList } from "../dom.js";
 import { dateText, t } from "../words.js";
 
 const SHOWN = 200;

@@ -1,5 +1,5 @@
 // The segmented bar of an import: one piece for each thing that links came to. What it shows is also said in words.
-import { make } from "../dom.js";
+import { make } from "/apps/page.js";
 import { t } from "../words.js";
 
 export const ORDER = ["saved", "consent-wall", "duplicate", "error", "cancelled", "handed-over", "running", "pending"];

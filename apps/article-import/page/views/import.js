@@ -1,6 +1,7 @@
 // One import: how it stands, what can be done, and every link of it.
-import { call, Refused } from "../api.js";
-import { fill, fillList, make } from "../dom.js";
+import { fill, make, Refused } from "/apps/page.js";
+import { call } from "../api.js";
+import { fillList } from "../dom.js";
 import { dateText, nameOf, problem, t, timeLeft } from "../words.js";
 import { bar, counters, ORDER } from "./bar.js";
 
@@ -9,8 +10,8 @@ export function importView(main, { place, vault, device, say }) {
   const heading = make("h1", { tabindex: "-1" }, t("loading"));
   const head = make("div", { class: "row" });
   const actions = make("div", { class: "actions" });
-  const progress = make("div", { class: "progress" });
-  const list = make("ul", { class: "items" });
+  const progress = make("div", { class: "card progress" });
+  const list = make("ul", { class: "cards items" });
   const more = make("button", { hidden: true, onclick: () => void showMore() }, t("more"));
   const choice = make(
     "select",

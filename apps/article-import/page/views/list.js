@@ -1,6 +1,7 @@
 // All imports, newest first.
+import { fill, make } from "/apps/page.js";
 import { call } from "../api.js";
-import { fill, fillList, make } from "../dom.js";
+import { fillList } from "../dom.js";
 import { dateText, nameOf, t } from "../words.js";
 import { bar, counters } from "./bar.js";
 

@@ -1,6 +1,6 @@
 // A new import: paste or choose a file, see what is in it, start.
+import { fill, make } from "/apps/page.js";
 import { call } from "../api.js";
-import { fill, make } from "../dom.js";
 import { problem, t } from "../words.js";
 
 const PAUSE_MS = 250;
@@ -32,7 +32,7 @@ export function newView(main, { me, say }) {
     make("h1", { tabindex: "-1" }, t("newImport")),
     make(
       "form",
-      { id: "new", onsubmit: (event) => void submit(event) },
+      { id: "new", class: "card", onsubmit: (event) => void submit(event) },
       make("label", { for: "links" }, t("paste")),
       text,
       sample &&

@@ -1,7 +1,7 @@
 // One article. The server has sanitised it; here it is built anew from the few elements an article needs, so that nothing
 // else can come through, whatever was stored.
+import { make } from "/apps/page.js";
 import { call } from "../api.js";
-import { make } from "../dom.js";
 import { dateText, t } from "../words.js";
 
 const KEPT = new Set(
@@ -65,7 +65,7 @@ export function readerView(main, { place, vault, say }) {
     return make(
       "form",
       {
-        class: "rescue",
+        class: "card rescue",
         onsubmit: async (event) => {
           event.preventDefault();
           const paragraphs = text.value.split(/\n\s*\n/).filter((each) => each.trim() !== "");

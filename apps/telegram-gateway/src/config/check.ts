@@ -214,7 +214,10 @@ function checkUsers(where: string, users: unknown): ReadonlySet<number> | undefi
 function checkAuthSecret(secret: unknown): string | undefined {
   if (secret === undefined) return undefined;
   if (typeof secret === "string" && secret.length >= 8 && secret === secret.trim()) return secret;
-  throw new OptionInvalid("AUTH_SECRET is shorter than 8 characters.", "Use a long one: openssl rand -hex 16.");
+  throw new OptionInvalid(
+    "AUTH_SECRET is shorter than 8 characters, or has a space at an end.",
+    "Use a long one: openssl rand -hex 16.",
+  );
 }
 
 function checkTexts(given: unknown): Texts {
