@@ -11,7 +11,7 @@ const LENGTHS = {
   FAULT_UPLOADS: "500",
   FAULT_ITEMS: "100000",
   FAULT_KILLS: "20",
-  SIM_SEEDS: "300",
+  SIM_SEEDS: "250",
   MODEL_RUNS: "400",
   // Also for those that are short in `npm test`, where nobody waits for the disk.
   TEST_FSYNC: "on",
@@ -42,7 +42,7 @@ export const PLAN = [
   {
     name: "simulation",
     what: "schedules that a seed picks",
-    seconds: 80,
+    seconds: 65,
     files: ["test/model/simulation/simulation.faults.ts"],
   },
   {
@@ -107,13 +107,13 @@ export const PLAN = [
     isUnseeded: true,
     hasNoResult: true,
   },
-  storm("kills", 60, "workers killed, frozen, told to stop"),
-  storm("network", 60, "networks that break in eight ways, and answers lost after their commit"),
-  storm("postgres", 60, "PostgreSQL stopped, killed, frozen, read-only, without connections"),
+  storm("kills", 45, "workers killed, frozen, told to stop"),
+  storm("network", 50, "networks that break in eight ways, and answers lost after their commit"),
+  storm("postgres", 50, "PostgreSQL stopped, killed, frozen, read-only, without connections"),
   storm("deaf", 25, "no notification arrives"),
   storm("pooler", 25, "pgbouncer in transaction mode"),
   storm("failover", 40, "failover to a synchronous replica"),
-  storm("poison", 45, "jobs that end their process"),
+  storm("poison", 40, "jobs that end their process"),
   storm("soak", 600, "ten minutes of everything, in which nothing may grow"),
 ].map((step) => ({ ...step, env: { ...LENGTHS, ...step.env } }));
 

@@ -44,12 +44,12 @@ const deaths: Nemesis = { rest: [150, 600], faults: [kill] };
 
 export const PARTS: Record<string, Part> = {
   kills: {
-    seconds: 60,
+    seconds: 45,
     nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }],
     perMinute: { "kill -9": 10, SIG: 2 },
   },
   network: {
-    seconds: 60,
+    seconds: 50,
     nemeses: [
       { rest: [50, 300], faults: [network] },
       { rest: [50, 400], faults: [network] },
@@ -59,7 +59,7 @@ export const PARTS: Record<string, Part> = {
     okShare: 0.3,
   },
   postgres: {
-    seconds: 60,
+    seconds: 50,
     options: { settings: { max_connections: 80 } },
     nemeses: [
       {
@@ -107,7 +107,7 @@ export const PARTS: Record<string, Part> = {
     okShare: 0.3,
   },
   poison: {
-    seconds: 45,
+    seconds: 40,
     options: { heapMb: 96, grace: "1s" },
     nemeses: [{ rest: [1_000, 2_000], faults: [feedPoison] }],
     perMinute: { "poison: ": 2 },
