@@ -1,7 +1,7 @@
 // What `npm run test:faults` runs, in this order, and how long each takes on two cores that have nothing else to do. The
 // times are for the plan that is printed, and for when a part is given up; how long it really took is in the summary.
 
-/** The lengths: with these the whole takes some 25 minutes. */
+/** The lengths: with these the whole takes less than half an hour, ten minutes of it the soak. */
 const LENGTHS = {
   HOLDFAST_KILLS: "30",
   HOLDFAST_FREEZES: "20",
