@@ -1,6 +1,7 @@
 // Breaks the product on purpose, one thing at a time, in a copy, and runs the tests that should notice: a suite that
 // lets one of these live proves nothing. `node test/mutants.mjs [name …]`; `--list` names them; FAULT_OUT: where the table goes.
-import { spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -194,6 +195,20 @@ const MUTANTS = [
     tests: ["test/crash/read-only.test.ts"],
   },
   {
+    name: "a whole light claim is settled though it names others than those that ran",
+    file: "store/jobs/settle.js",
+    from: " and cardinality(l.job_ids) = $6",
+    to: "",
+    tests: ["test/race/light.test.ts"],
+  },
+  {
+    name: "kinds are told apart by their hash alone",
+    file: "store/jobs/lane.js",
+    from: " and j.kind = ${kind}",
+    to: "",
+    tests: ["test/store/claim-index.test.ts"],
+  },
+  {
     name: "a suspect's five minutes count from when it was due",
     file: "store/jobs/claim.js",
     from: "greatest(j.run_at, j.started_at)",
@@ -231,7 +246,7 @@ symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
 const server = await startPostgres({ settings: { fsync: "off" } });
 
 /** The name of the first test that failed, null if none did. */
-function run(tests) {
+async function run(tests) {
   const report = join(copy, "report.json");
   rmSync(report, { force: true });
   const args = [
@@ -241,7 +256,8 @@ function run(tests) {
     "--reporter=json",
     `--outputFile=${report}`,
   ];
-  spawnSync(process.execPath, [...args, ...tests], {
+  // Not spawnSync: somebody has to read what the server logs, or it waits for that in the end.
+  const child = spawn(process.execPath, [...args, ...tests], {
     cwd: copy,
     env: {
       ...process.env,
@@ -254,51 +270,82 @@ function run(tests) {
     stdio: "ignore",
     timeout: 600_000,
   });
+  await once(child, "exit");
+  if (!existsSync(report)) return { file: tests[0], test: "did not end within ten minutes", why: "" };
   const { testResults } = JSON.parse(readFileSync(report, "utf8"));
   for (const { name, assertionResults } of testResults) {
     const failed = assertionResults.find(({ status }) => status === "failed");
-    if (failed) return { file: name.slice(copy.length + 1), test: failed.fullName.trim() };
+    if (failed) {
+      const found = { file: name.slice(copy.length + 1), test: failed.fullName.trim() };
+      // Only for whoever looks at it: not part of the table.
+      return Object.defineProperty(found, "why", { value: failed.failureMessages[0] });
+    }
   }
   return null;
 }
 
-// A test that fails anyway would kill everything.
-const control = run([...new Set(chosen.flatMap(({ tests }) => tests))]);
-if (control) throw new Error(`Nothing was broken, and ${control.file} fails: ${control.test}`);
-process.stderr.write("passes  with nothing broken\n");
+/** Of those that are not asked for now, what is written down already stands. */
+function write(killed, alive) {
+  if (!process.env.FAULT_OUT) return;
+  mkdirSync(process.env.FAULT_OUT, { recursive: true });
+  const path = join(process.env.FAULT_OUT, "mutants.json");
+  const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { killed: [], alive: [] };
+  const isNew = (name) => alive.includes(name) || killed.some((one) => one.name === name);
+  const isKept = (name) => MUTANTS.some((one) => one.name === name) && !isNew(name);
+  const order = new Map(MUTANTS.map(({ name }, at) => [name, at]));
+  const all = [...before.killed.filter(({ name }) => isKept(name)), ...killed];
+  const result = {
+    part: "mutants",
+    seed: 1,
+    mutants: 0,
+    killed: all.toSorted((a, b) => order.get(a.name) - order.get(b.name)),
+    alive: [...before.alive.filter(isKept), ...alive],
+  };
+  result.mutants = result.killed.length + result.alive.length;
+  result.violations = result.alive;
+  writeFileSync(path, `${JSON.stringify(result, null, 1)}\n`);
+}
 
 const killed = [];
 const alive = [];
+const unsure = [];
+/** Files that passed with nothing broken. */
+const passed = new Set();
+const isRepeatable = (file) => file.startsWith("test/model/");
 for (const { name, file, from, to, tests } of chosen) {
   const path = join(copy, "dist", file);
   const good = readFileSync(path, "utf8");
   // The routine's text may stand in a file several times; every one of them is broken.
   if (!good.includes(from)) throw new Error(`"${name}": ${file} does not have the text that should be broken.`);
-  writeFileSync(
-    path,
-    good.replaceAll(from, () => to),
-  );
   let found = null;
-  for (const test of tests) {
-    found = run([test]);
-    if (found) break;
+  let anyway = null;
+  for (let tries = 0; tries < 2; tries += 1) {
+    writeFileSync(
+      path,
+      good.replaceAll(from, () => to),
+    );
+    found = null;
+    for (const test of tests) {
+      found = await run([test]);
+      if (found) break;
+    }
+    writeFileSync(path, good);
+    // A test that fails without it as well, now and then or always, would kill anything.
+    // (The model's tests repeat exactly: once is enough.)
+    const isKnown = found && isRepeatable(found.file) && passed.has(found.file);
+    anyway = found && !isKnown ? await run([found.file]) : null;
+    if (found && !anyway) passed.add(found.file);
+    if (!anyway) break;
   }
-  writeFileSync(path, good);
-  process.stderr.write(`${found ? "killed" : "ALIVE "}  ${name}${found ? `  by ${found.file}: ${found.test}` : ""}\n`);
-  if (found) killed.push({ name, file, by: found });
+  if (anyway) unsure.push(name);
+  else if (found) killed.push({ name, file, by: { file: found.file, test: found.test } });
   else alive.push(name);
+  const how = anyway ? "UNSURE" : found ? "killed" : "ALIVE ";
+  const by = found ? `  by ${found.file}: ${found.test}` : "";
+  process.stderr.write(`${how}  ${name}${by}\n`);
+  if (anyway) process.stderr.write(`        ${anyway.test} fails with nothing broken:\n${anyway.why}\n`);
+  write(killed, alive);
 }
 await server.remove();
 rmSync(copy, { recursive: true, force: true });
-if (process.env.FAULT_OUT) {
-  mkdirSync(process.env.FAULT_OUT, { recursive: true });
-  const path = join(process.env.FAULT_OUT, "mutants.json");
-  // Of those that were not asked for now, what is written down already stands.
-  const isOther = (name) => MUTANTS.some((one) => one.name === name) && !chosen.some((one) => one.name === name);
-  const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { killed: [], alive: [] };
-  killed.unshift(...before.killed.filter(({ name }) => isOther(name)));
-  alive.unshift(...before.alive.filter(isOther));
-  const result = { part: "mutants", seed: 1, mutants: killed.length + alive.length, killed, alive, violations: alive };
-  writeFileSync(path, `${JSON.stringify(result, null, 1)}\n`);
-}
-process.exit(alive.length === 0 ? 0 : 1);
+process.exit(alive.length + unsure.length === 0 ? 0 : 1);

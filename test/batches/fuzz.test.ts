@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "#src/errors.js";
 import { defineBatch } from "#src/job/define-batch.js";
+import { saveResult } from "../support/history/save-result.ts";
 import { uniqueName } from "../support/make.ts";
 import { nastyError, nastyText, nastyValue } from "../support/nasty.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -21,7 +22,7 @@ const deed = fc.record({
 describe.each(TIERS)("%s", (tier) => {
   const bench = useHoldfast(tier);
 
-  test(`${CASES} items of every shape: each is refused, or ends`, { timeout: 60_000 + CASES * 400 }, async () => {
+  test(`${CASES} items of every shape: each is refused, or ends`, { timeout: 60_000 + CASES * 1_000 }, async () => {
     const { hf } = bench;
     const seed = seedFrom(process.env["FUZZ_SEED"]);
     const deeds = fc.sample(deed, { numRuns: CASES, seed });
@@ -58,6 +59,7 @@ describe.each(TIERS)("%s", (tier) => {
     }
     await worker.stop();
     expect(ended.saved + ended.error).toBe(byBatch.size);
+    await saveResult(`fuzz-batches-${tier}`, seed, { cases: CASES, refused, ended, violations: [] });
     expect(Math.min(refused, ended.saved, ended.error)).toBeGreaterThan(0);
   });
 });

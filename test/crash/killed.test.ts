@@ -26,46 +26,50 @@ test("a worker is killed in the middle of a job: another one runs it soon after 
   expect(await scene.charged()).toEqual([]);
 });
 
-test(`${FREEZES} times a worker is frozen past its lease and thawed: nothing it says is accepted, the effect is there once`, async () => {
-  scene = await openScene();
-  const workers = await Promise.all(["left", "right"].map((name) => scene.worker({ name, lease: "400ms" })));
-  const zombies: { id: string; token: unknown }[] = [];
-  for (let n = 0; n < FREEZES; n += 1) {
-    // Whoever has it is frozen; the other one takes over. It does not listen to its signal: after the thaw it goes on,
-    // reports progress and returns a result.
-    // Every other time it is thawed while the other one is still at it.
-    const thenMs = n % 2 === 0 ? 0 : 800;
-    const id = await scene.enqueue({ n, ms: 900, thenMs, stubborn: true, progress: true });
-    const isAbout = (said: Said): boolean => said["job"] === id;
-    const { victim, token } = await Promise.any(
-      workers.map(async (worker) => ({ victim: worker, token: (await worker.until("started", isAbout))["token"] })),
-    );
-    const taker = workers.find((worker) => worker !== victim)!;
-    victim.kill("SIGSTOP");
-    await taker.until(thenMs === 0 ? "job.done" : "started", isAbout);
-    victim.kill("SIGCONT");
-    await victim.until("lease.lost", isAbout);
-    await victim.until("returned", (said) => isAbout(said) && said["token"] === token);
-    await taker.until("job.done", isAbout);
-    zombies.push({ id, token });
-  }
-  // Time for everything a zombie may still try to say.
-  await new Promise((resolve) => setTimeout(resolve, 500));
-  const ended = await scene.ended();
-  expect(ended.map((job) => [job.id, job.state, job.attempt])).toEqual(zombies.map(({ id }) => [id, "done", 1]));
-  for (const [n, job] of ended.entries()) {
-    expect(job.token).not.toBe(zombies[n]!.token);
-    // Result and progress are those of the run that was accepted.
-    expect(job.result?.token).toBe(job.token);
-    expect(job.progress?.note).toBe(job.result?.by);
-    // One worker was told that it had done the job, and it is the one that had.
-    const told = workers.filter((worker) =>
-      worker.said.some((said) => said.what === "job.done" && said["job"] === job.id),
-    );
-    expect(told.map((worker) => worker.name)).toEqual([job.result?.by]);
-  }
-  expect(await scene.charged()).toEqual([]);
-}, 120_000);
+test(
+  `${FREEZES} times a worker is frozen past its lease and thawed: nothing it says is accepted, the effect is there once`,
+  async () => {
+    scene = await openScene();
+    const workers = await Promise.all(["left", "right"].map((name) => scene.worker({ name, lease: "400ms" })));
+    const zombies: { id: string; token: unknown }[] = [];
+    for (let n = 0; n < FREEZES; n += 1) {
+      // Whoever has it is frozen; the other one takes over. It does not listen to its signal: after the thaw it goes on,
+      // reports progress and returns a result.
+      // Every other time it is thawed while the other one is still at it.
+      const thenMs = n % 2 === 0 ? 0 : 800;
+      const id = await scene.enqueue({ n, ms: 900, thenMs, stubborn: true, progress: true });
+      const isAbout = (said: Said): boolean => said["job"] === id;
+      const { victim, token } = await Promise.any(
+        workers.map(async (worker) => ({ victim: worker, token: (await worker.until("started", isAbout))["token"] })),
+      );
+      const taker = workers.find((worker) => worker !== victim)!;
+      victim.kill("SIGSTOP");
+      await taker.until(thenMs === 0 ? "job.done" : "started", isAbout);
+      victim.kill("SIGCONT");
+      await victim.until("lease.lost", isAbout);
+      await victim.until("returned", (said) => isAbout(said) && said["token"] === token);
+      await taker.until("job.done", isAbout);
+      zombies.push({ id, token });
+    }
+    // Time for everything a zombie may still try to say.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const ended = await scene.ended();
+    expect(ended.map((job) => [job.id, job.state, job.attempt])).toEqual(zombies.map(({ id }) => [id, "done", 1]));
+    for (const [n, job] of ended.entries()) {
+      expect(job.token).not.toBe(zombies[n]!.token);
+      // Result and progress are those of the run that was accepted.
+      expect(job.result?.token).toBe(job.token);
+      expect(job.progress?.note).toBe(job.result?.by);
+      // One worker was told that it had done the job, and it is the one that had.
+      const told = workers.filter((worker) =>
+        worker.said.some((said) => said.what === "job.done" && said["job"] === job.id),
+      );
+      expect(told.map((worker) => worker.name)).toEqual([job.result?.by]);
+    }
+    expect(await scene.charged()).toEqual([]);
+  },
+  60_000 + FREEZES * 10_000,
+);
 
 test("handlers that block the event loop for three leases keep them", async () => {
   scene = await openScene();

@@ -3,6 +3,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { HoldfastError } from "#src/errors.js";
+import { saveResult } from "../support/history/save-result.ts";
 import { nastyText, nastyValue } from "../support/nasty.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 import { seedFrom } from "../support/random.ts";
@@ -23,7 +24,7 @@ describe.each(TIERS)("%s", (tier) => {
 
   test(
     `${CASES} puts of every shape: each is refused, or its bytes come back`,
-    { timeout: 60_000 + CASES * 100 },
+    { timeout: 60_000 + CASES * 200 },
     async () => {
       const seed = seedFrom(process.env["FUZZ_SEED"]);
       let refused = 0;
@@ -43,6 +44,7 @@ describe.each(TIERS)("%s", (tier) => {
           refused += 1;
         }
       }
+      await saveResult(`fuzz-inbox-${tier}`, seed, { cases: CASES, refused, taken, violations: [] });
       expect(Math.min(refused, taken)).toBeGreaterThan(CASES / 20);
     },
   );

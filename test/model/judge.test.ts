@@ -1,7 +1,7 @@
 // A judge that never found anything proves nothing: it is shown runs that went wrong in one way each, and must say which.
 import { describe, expect, test } from "vitest";
 import type { AuditFact, Facts, JobFact } from "../support/history/facts.ts";
-import { judge } from "../support/history/judge.ts";
+import { COVERED_BY_STORMS, judge } from "../support/history/judge.ts";
 import type { Line } from "../support/history/record.ts";
 
 interface Run {
@@ -25,7 +25,7 @@ const job = (n: number, more: Partial<JobFact> = {}): JobFact => ({
   ...more,
 });
 
-/** Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. */
+/** Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. A batch, and what follows it. */
 function goodRun(): Run {
   let seq = 0;
   const audit: AuditFact[] = [];
@@ -111,21 +111,37 @@ function goodRun(): Run {
       { at: 6, op: 8, is: "asked", verb: "put", jobs: [{ n: 8, key: "p8", sha256: "h8" }] },
       { at: 6, op: 8, is: "ok", ids: ["id8"], created: [false] },
       { at: 7, arrived: "p8", sha256: "h8" },
+      { at: 8, op: 10, is: "asked", verb: "batch", jobs: [{ n: 9, key: "b9", items: 3 }] },
+      { at: 8, op: 10, is: "ok", ids: ["b"] },
       { at: 100, phase: "healed" },
       ask(6, [{ n: 6 }]),
       ok(6, ["id6"]),
       { at: 200, phase: "drained" },
     ],
     facts: {
-      jobs: [job(1), job(2, { key: "k2" }), job(3), job(4), job(5), job(6, { claimCount: 2 })],
+      jobs: [job(1), job(2, { key: "k2" }), job(3), job(4), job(5), job(6, { claimCount: 2 }), job(-1)],
       audit,
       execs,
       effects,
       charged: new Map(),
       troubled: new Map(),
       keys: new Map([["k2", "id2"]]),
+      purged: new Set(["id0"]),
       purgedEarly: [],
-      batches: [{ id: "b", state: "done", total: 3, ended: 3, completions: 1, outcomes: 3, doubles: 0, follow: 1 }],
+      batches: [
+        {
+          id: "b",
+          key: "b9",
+          state: "done",
+          total: 3,
+          ended: 3,
+          completions: 1,
+          outcomes: 3,
+          doubles: 0,
+          unmatched: 0,
+          follow: 1,
+        },
+      ],
       parcels: [{ key: "p8", sha256: "h8", contentSha256: "h8", acked: true }],
     },
   };
@@ -140,15 +156,10 @@ const addExec = (run: Run, n: number, what: "start" | "end" | "chunk", item: num
 
 test("a run that went well passes, and everything was looked at", () => {
   const { lines, facts } = goodRun();
-  const verdict = judge(lines, facts);
+  const verdict = judge(lines, facts, { covers: COVERED_BY_STORMS, leastFaults: { "kill -9": 1 } });
   expect(verdict.violations).toEqual([]);
-  expect(Object.keys(verdict.looked).toSorted()).toEqual(
-    ["I1", "I10", "I11", "I12", "I14", "I15", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "enough"].filter(
-      // Nothing happened to a job after its end.
-      (invariant) => invariant !== "I9",
-    ),
-  );
-  expect(verdict.counts).toEqual({ asked: 8, ok: 5, failed: 1, unknown: 2, jobs: 6, done: 6, faults: 1 });
+  expect(Object.keys(verdict.looked).toSorted()).toEqual([...COVERED_BY_STORMS, "I14", "enough"].toSorted());
+  expect(verdict.counts).toEqual({ asked: 9, ok: 6, failed: 1, unknown: 2, jobs: 7, done: 7, faults: 1 });
 });
 
 describe("a run that went wrong is found out", () => {
@@ -157,6 +168,8 @@ describe("a run that went wrong is found out", () => {
     ["a job never ended", "I1", (run) => (jobOf(run, 1).state = "pending")],
     ["a job that nobody asked for", "I2", ({ facts }) => void facts.jobs.push(job(99))],
     ["a job whose enqueue was refused", "I2", ({ facts }) => void facts.jobs.push(job(7))],
+    ["a job that nobody asked for and that has no number", "I2", ({ facts }) => void facts.jobs.push(job(-1))],
+    ["cancelled, and nobody asked for that", "I2", (run) => (jobOf(run, 1).state = "cancelled")],
     ["a handler ran for nothing", "I2", (run) => addExec(run, 50, "start", null)],
     ["one enqueue became two jobs", "I3", ({ facts }) => void facts.jobs.push(job(1, { id: "twin" }))],
     [
@@ -208,9 +221,19 @@ describe("a run that went wrong is found out", () => {
         facts.audit = facts.audit.filter((entry) => entry.what !== "running>pending");
       },
     ],
+    [
+      "a handler ran under a token that never owned the job",
+      "I6",
+      ({ facts }) => void facts.execs.push({ seq: 1, job: "id1", token: "nobody's", what: "start", item: null }),
+    ],
     ["charged for a kill", "I8", ({ facts }) => void facts.charged.set("id6", 1)],
     ["an attempt used for a kill", "I8", (run) => (jobOf(run, 6).attempt = 2)],
     ["dead without deserving it", "I8", (run) => Object.assign(jobOf(run, 1), { state: "dead", reason: "crashed" })],
+    [
+      "a job that ends its process is not dead",
+      "I8",
+      ({ lines }) => void (lines[2] = { at: 1, op: 1, is: "asked", verb: "enqueue", jobs: [{ n: 1, die: true }] }),
+    ],
     ["more attempts than allowed", "I8", (run) => (jobOf(run, 1).attempt = 5)],
     [
       "a finished job came back",
@@ -219,6 +242,20 @@ describe("a run that went wrong is found out", () => {
         facts.audit.push({ seq: 1e6, xact: "y", job: "id1", what: "pending>running", token: "t9", claimCount: 9 });
       },
     ],
+    [
+      "a dead job came back",
+      "I9",
+      ({ facts }) => {
+        const died = { seq: 1e6, xact: "y", job: "id1", what: "running>dead", token: "t9", claimCount: 9 };
+        facts.audit = facts.audit.filter((entry) => entry.job !== "id1");
+        facts.audit.push({ ...died, what: "pending>running" }, died, { ...died, what: "dead>pending" });
+      },
+    ],
+    ["an acknowledged batch is lost", "I10", ({ facts }) => void facts.batches.pop()],
+    ["a batch twice", "I10", ({ facts }) => void facts.batches.push({ ...facts.batches[0]! })],
+    ["a batch that nobody asked for", "I10", ({ facts }) => (facts.batches[0]!.key = "b10")],
+    ["a batch with an item missing", "I10", ({ facts }) => Object.assign(facts.batches[0]!, { total: 2, ended: 2 })],
+    ["an item saved without its effect", "I10", ({ facts }) => (facts.batches[0]!.unmatched = 1)],
     ["a batch counted wrong", "I10", ({ facts }) => (facts.batches[0]!.ended = 2)],
     ["a batch completed twice", "I10", ({ facts }) => (facts.batches[0]!.completions = 2)],
     ["a batch followed twice", "I10", ({ facts }) => (facts.batches[0]!.follow = 2)],
@@ -261,7 +298,8 @@ describe("a run that went wrong is found out", () => {
         ),
     ],
     ["a parcel that arrived as another", "I12", ({ lines }) => void lines.push({ at: 8, arrived: "p8", sha256: "h7" })],
-    ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id1")],
+    ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id0")],
+    ["purged, and still there", "I14", ({ facts }) => void facts.purged.add("id1")],
     ["it never came to rest", "I15", ({ lines }) => void lines.pop()],
     ["it came to rest too late", "I15", ({ lines }) => (lines.at(-1)!.at = 1e7)],
     ["something still runs", "I15", ({ facts }) => void facts.jobs.push(job(1, { state: "running", n: -1 }))],
@@ -281,6 +319,18 @@ describe("a run that went wrong is found out", () => {
     const { violations } = judge(run.lines, run.facts);
     expect(violations.filter((violation) => violation.startsWith(`${invariant}:`))).not.toEqual([]);
   });
+});
+
+test("a storm of the wrong kind does not pass, nor one that had nothing to judge by", () => {
+  const { lines, facts } = goodRun();
+  const { violations } = judge(lines, { ...facts, parcels: [] }, { leastFaults: { "kill -9": 2, failover: 1 } });
+  expect(violations).toContain('enough: "kill -9" happened 1 times, 2 were to be expected');
+  expect(violations).toContain('enough: "failover" happened 0 times, 1 were to be expected');
+  const quiet = lines.filter((line) => !("op" in line && line.op === 10));
+  const none = { ...facts, batches: [], jobs: facts.jobs.filter(({ n }) => n >= 0) };
+  expect(judge(quiet, none, { covers: COVERED_BY_STORMS }).violations).toEqual([
+    "enough: there was nothing to judge I10 by",
+  ]);
 });
 
 test("a run in which everything errored does not pass, though nothing in it is wrong", () => {

@@ -28,7 +28,8 @@ export interface Child {
   readonly exited: Promise<Exit>;
   /** The first line of this kind that matches, said already or to come. Fails when the child ends before. */
   until(what: string, matches?: (said: Said) => boolean, timeoutMs?: number): Promise<Said>;
-  kill(signal?: NodeJS.Signals): void;
+  /** False: it had ended already. */
+  kill(signal?: NodeJS.Signals): boolean;
 }
 
 const running = new Set<ChildProcess>();
@@ -111,9 +112,7 @@ export function spawnChild(script: string, config: ChildConfig): Child {
         });
       }
     },
-    kill(signal = "SIGKILL") {
-      child.kill(signal);
-    },
+    kill: (signal = "SIGKILL") => exit === undefined && child.kill(signal),
   };
   return made;
 }

@@ -15,11 +15,18 @@ export interface Piece {
   connection: number;
 }
 
-/** `lose-reply`: pass this on, throw the next bytes of the other side away, then reset the connection. */
+/** `lose-reply`: pass this on, throw away what the other side answers until it is done answering, then reset the connection. */
 export type Verdict = "pass" | "drop" | "cut" | "lose-reply";
 
-/** `lost` is called when the reply was thrown away. */
-export type Judgement = Verdict | { verdict: Verdict; lost: () => void };
+/**
+ * What a reply that was thrown away had said: the work is committed, or it is part of a transaction that went on, or it
+ * failed, or the server was only ready for what comes next.
+ */
+export type LostReply = "committed" | "inside" | "failed" | "asks for more";
+
+/** `lost` is called when the reply was thrown away; `instead` is passed on in place of what was said. */
+export type Judgement =
+  Verdict | { verdict: "lose-reply"; lost: (reply: LostReply) => void } | { verdict: "pass"; instead: Buffer };
 
 export interface TcpProxy {
   readonly port: number;
@@ -34,9 +41,10 @@ export interface TcpProxy {
   /** One way: the other one goes on. */
   pause(direction?: Piece["direction"]): void;
   resume(): void;
-  cut(): void;
-  /** Connections that are open now; new ones work. */
-  halfOpen(): void;
+  /** How many connections it hit. */
+  cut(): number;
+  /** Connections that are open now; new ones work. How many it hit. */
+  halfOpen(): number;
   /** From now on; `slow({})` ends it. */
   slow(how: { ms?: number; jitterMs?: number; bytesPerSecond?: number }): void;
   /** Once: whichever connection passes the next so many bytes is reset with a part of a piece delivered. */
@@ -66,7 +74,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   let hook: ((piece: Piece) => Judgement) | undefined;
   let trap: { text: string; sprung: () => void } | undefined;
 
-  function judge(piece: Piece): { verdict: Verdict; lost?: () => void } {
+  function judge(piece: Piece): { verdict: Verdict; lost?: (reply: LostReply) => void; instead?: Buffer } {
     if (trap && piece.direction === "to-server" && piece.data.includes(trap.text)) {
       const lost = trap.sprung;
       trap = undefined;
@@ -85,7 +93,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   function join(pair: Pair): void {
     const server = connect({ host: upstream.hostname, port: Number(upstream.port || 5432), noDelay: true });
     pair.server = server;
-    let losing: { from: Socket; lost: (() => void) | undefined } | undefined;
+    let losing: { from: Socket; reply: Buffer; lost: ((reply: LostReply) => void) | undefined } | undefined;
     const relay = (from: Socket, to: Socket, direction: Piece["direction"]): void => {
       let last = Promise.resolve();
       let late = 0;
@@ -112,15 +120,18 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
           return done();
         }
         if (losing?.from === from) {
+          losing.reply = Buffer.concat([losing.reply, data]);
+          const said = readReply(losing.reply);
+          if (said === undefined) return;
           reset(pair);
-          losing.lost?.();
+          losing.lost?.(said);
           return;
         }
-        const { verdict, lost } = judge({ direction, data, connection: pair.id });
+        const { verdict, lost, instead } = judge({ direction, data, connection: pair.id });
         if (verdict === "cut") return reset(pair);
         if (verdict === "drop") return;
-        if (verdict === "lose-reply") losing = { from: to, lost };
-        deliver(data);
+        if (verdict === "lose-reply") losing = { from: to, reply: Buffer.alloc(0), lost };
+        deliver(instead ?? data);
       });
       from.on("end", () => void last.then(() => to.end()));
       from.on("error", () => {
@@ -189,15 +200,20 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       }
     },
     cut() {
+      const hit = pairs.size;
       for (const pair of pairs) reset(pair);
+      return hit;
     },
     halfOpen() {
+      let hit = 0;
       for (const pair of pairs) {
         if (pair.isHalfOpen || !pair.server) continue;
         pair.isHalfOpen = true;
         abort(pair.server);
         pair.server = undefined;
+        hit += 1;
       }
+      return hit;
     },
     slow(how) {
       lag = how;
@@ -229,6 +245,25 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
       await closed;
     },
   };
+}
+
+/** PostgreSQL's messages, up to the one with which it is done answering. Undefined: it has not come yet. */
+function readReply(bytes: Buffer): LostReply | undefined {
+  const [error, complete, copyIn, ready] = [0x45, 0x43, 0x47, 0x5a];
+  const idle = 0x49;
+  let hasFailed = false;
+  for (let at = 0; at + 5 <= bytes.length;) {
+    const [type, length] = [bytes[at], bytes.readUInt32BE(at + 1)];
+    if (type === copyIn) return "asks for more";
+    // A COMMIT of what had failed already is answered with ROLLBACK.
+    if (type === error || (type === complete && bytes.toString("latin1", at + 5, at + 13) === "ROLLBACK"))
+      hasFailed = true;
+    if (type === ready && at + 5 < bytes.length) {
+      return hasFailed ? "failed" : bytes[at + 5] === idle ? "committed" : "inside";
+    }
+    at += 1 + length;
+  }
+  return undefined;
 }
 
 /** By RST where Node can: it leaks the handle of a socket that is reset after end(). */

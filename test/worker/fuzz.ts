@@ -59,7 +59,7 @@ export async function fuzz(hf: TestHoldfast, cases: number, seed: number): Promi
       refused += 1;
     }
   }
-  await runDue(hf, [kind], { concurrency: 20, timeout: "5m", maxRuns: cases + 10 });
+  await runDue(hf, [kind], { concurrency: 20, timeout: `${300 + Math.ceil(cases / 5)}s`, maxRuns: cases + 10 });
   const ended: Record<string, number> = {};
   for (const id of byId.keys()) {
     const job = await hf.jobs.get(id);

@@ -141,6 +141,8 @@ const light = defineJob("storm.light", {
     await note(job, "end");
   },
 });
+// Purged soon after its end: see support/history/facts.ts.
+const brief = defineJob("storm.brief", { ...common, keepDone: "15s", run });
 const after = defineJob("storm.after", { ...common, run: () => undefined });
 const batch = defineBatch("storm.batch", {
   ...common,
@@ -163,6 +165,7 @@ const hf = await open({
   schema: config.schema,
   poolSize: config.poolSize ?? 5,
   callTimeout: config.callTimeout ?? "3s",
+  purgeEvery: "1s",
 });
 hf.on("trouble", () => {
   troubles += 1;
@@ -186,7 +189,7 @@ process.on("SIGTERM", () => {
     },
   );
 });
-await hf.work([work, loop, light, after, batch], {
+await hf.work([work, loop, light, brief, after, batch], {
   concurrency: config.concurrency ?? 8,
   name: config.name,
   grace: config.grace ?? "200ms",

@@ -65,7 +65,6 @@ export async function routeToBoth(primary: Server): Promise<Route> {
 
 export const failOver: Fault = async (storm: Storm) => {
   if (!standby) return;
-  storm.history.fault("failover");
   const old = storm.server;
   const next = standby;
   standby = undefined;
@@ -76,7 +75,11 @@ export const failOver: Fault = async (storm: Storm) => {
     const [row] = await ask<{ standby: boolean }>(next, "select pg_is_in_recovery() as standby");
     return !row!.standby;
   });
-  await until("work went on", async () => (await storm.hf.jobs.list({ limit: 1 })).jobs.length >= 0);
+  storm.history.fault("failover");
+  await until("the producers reach the new primary", async () => {
+    await storm.hf.jobs.list({ limit: 1 });
+    return true;
+  });
   await sleep(3_000);
   await old.remove();
   standby = await addStandby(next, old.port);

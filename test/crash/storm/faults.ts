@@ -1,13 +1,14 @@
-// The faults of a storm. Each is seen in the history under its name, and puts what ends it into `heals` for as long as it
-// lasts. A nemesis is a loop that picks one, does it, and rests.
+// The faults of a storm. Each is written into the history under its name once it has had its effect, and puts what ends it
+// into `heals` for as long as it lasts. A nemesis is a loop that picks one, does it, and rests.
 import { spawnSync } from "node:child_process";
 import { Client } from "pg";
+import type { Child } from "../../support/processes.ts";
 import type { TcpProxy } from "../../support/tcp-proxy.ts";
 import { type Place, SCHEMA, sleep, type Storm } from "./storm.ts";
 
 export type Fault = (storm: Storm) => Promise<void>;
 
-/** Runs `fault` under its name, and heals it even if the storm ends meanwhile. */
+/** Waits, and heals; if the storm ends meanwhile, that heals. */
 async function lasting(storm: Storm, ms: number, heal: () => void | Promise<void>): Promise<void> {
   storm.heals.add(heal);
   await sleep(ms);
@@ -22,10 +23,13 @@ async function isForgiving({ ask }: Storm): Promise<boolean> {
   return rows.length === 0;
 }
 
+/** Frozen right now. They are left alone, so that they live to say what is refused. */
+const frozen = new WeakSet<Child>();
+
 function victim({ places, random }: Storm): Place | undefined {
   const busy = places.filter(
     ({ worker: { child }, isSpared }) =>
-      !isSpared && child.isRunning && child.said.some((said) => said.what === "started"),
+      !isSpared && child.isRunning && !frozen.has(child) && child.said.some((said) => said.what === "started"),
   );
   return busy.length === 0 ? undefined : random.pick(busy);
 }
@@ -33,64 +37,81 @@ function victim({ places, random }: Storm): Place | undefined {
 // ---- processes
 
 export const kill: Fault = async (storm) => {
+  if (!(await isForgiving(storm))) return;
   const place = victim(storm);
-  if (!place || !(await isForgiving(storm))) return;
-  storm.history.fault("kill -9", place.name);
-  place.worker.child.kill("SIGKILL");
+  if (place?.worker.child.kill("SIGKILL")) storm.history.fault("kill -9", place.name);
 };
 
 /** Frozen for longer than a lease, then thawed: whatever it says then is refused. */
 export const freeze: Fault = async (storm) => {
+  if (!(await isForgiving(storm))) return;
   const place = victim(storm);
-  if (!place || !(await isForgiving(storm))) return;
-  const { child } = place.worker;
-  storm.history.fault("SIGSTOP", place.name);
-  child.kill("SIGSTOP");
-  await lasting(storm, storm.random.whole(1_300, 3_000), () => child.kill("SIGCONT"));
+  const child = place?.worker.child;
+  if (!place || !child?.kill("SIGSTOP")) return;
+  frozen.add(child);
+  const startedAt = performance.now();
+  await lasting(storm, storm.random.whole(1_300, 3_000), () => {
+    frozen.delete(child);
+    const ms = Math.round(performance.now() - startedAt);
+    if (child.kill("SIGCONT")) storm.history.fault("SIGSTOP", place.name, ms);
+  });
 };
 
 export const term: Fault = async (storm) => {
   const place = victim(storm);
   if (!place) return;
-  storm.history.fault("SIGTERM", place.name);
   const { child } = place.worker;
-  child.kill("SIGTERM");
+  const startedAt = performance.now();
+  if (!child.kill("SIGTERM")) return;
   const exit = await Promise.race([child.exited, sleep(20_000)]);
   // Somebody else's fault may have killed it meanwhile.
   if (exit && exit.signal !== "SIGKILL" && exit.code !== 0) {
     throw new Error(`${child.name} did not stop cleanly: ${JSON.stringify(exit)}\n${child.errors}`);
   }
   if (!exit) throw new Error(`${child.name} did not stop within 20 s of SIGTERM.`);
+  const isKilled = exit.signal === "SIGKILL";
+  const ms = Math.round(performance.now() - startedAt);
+  storm.history.fault(isKilled ? "SIGTERM, and killed before it had ended" : "SIGTERM", place.name, ms);
 };
 
 // ---- the network
 
-const NETWORK: Record<string, (proxy: TcpProxy, storm: Storm) => Promise<void>> = {
-  reset: async (proxy) => proxy.cut(),
-  silence: async (proxy, storm) => {
+/** Each calls `hit` when it has met somebody. */
+const NETWORK: Record<string, (proxy: TcpProxy, storm: Storm, hit: () => void) => Promise<void>> = {
+  reset: async (proxy, _storm, hit) => {
+    if (proxy.cut() > 0) hit();
+  },
+  silence: async (proxy, storm, hit) => {
+    if (proxy.open > 0) hit();
     proxy.pause();
     await lasting(storm, storm.random.whole(200, 3_500), () => proxy.resume());
   },
-  "one-way silence": async (proxy, storm) => {
+  "one-way silence": async (proxy, storm, hit) => {
+    if (proxy.open > 0) hit();
     proxy.pause(storm.random.pick(["to-server", "to-client"]));
     await lasting(storm, storm.random.whole(200, 3_500), () => proxy.resume());
   },
-  "half open": async (proxy) => proxy.halfOpen(),
-  slow: async (proxy, storm) => {
+  "half open": async (proxy, _storm, hit) => {
+    if (proxy.halfOpen() > 0) hit();
+  },
+  slow: async (proxy, storm, hit) => {
+    if (proxy.open > 0) hit();
     proxy.slow({ ms: storm.random.whole(20, 200), jitterMs: 100 });
     await lasting(storm, storm.random.whole(500, 2_500), () => proxy.slow({}));
   },
-  trickle: async (proxy, storm) => {
+  trickle: async (proxy, storm, hit) => {
+    if (proxy.open > 0) hit();
     proxy.slow({ bytesPerSecond: 8_000 });
     await lasting(storm, storm.random.whole(500, 2_000), () => proxy.slow({}));
   },
-  "cut in the middle": async (proxy, storm) => {
-    void proxy.cutAfter(storm.random.whole(1, 20_000));
+  "cut in the middle": async (proxy, storm, hit) => {
+    // It waits for so many bytes; if they do not come, the next one of its sort takes its place.
+    void proxy.cutAfter(storm.random.whole(1, 20_000)).then(hit);
     await sleep(storm.random.whole(50, 300));
   },
-  refused: async (proxy, storm) => {
+  refused: async (proxy, storm, hit) => {
     await proxy.refuse(true);
-    proxy.cut();
+    if (proxy.cut() > 0) hit();
     await lasting(storm, storm.random.whole(100, 1_500), () => proxy.refuse(false));
   },
 };
@@ -100,40 +121,65 @@ export const network: Fault = async (storm) => {
   if (!(await isForgiving(storm))) return;
   const name = random.pick(Object.keys(NETWORK));
   const place = random.chance(0.25) ? undefined : random.pick(storm.places.filter((each) => !each.isSpared));
-  storm.history.fault(`network: ${name}`, place?.name ?? "producers");
-  await NETWORK[name]!(place?.proxy ?? storm.proxy, storm);
+  const hit = (): void => storm.history.fault(`network: ${name}`, place?.name ?? "producers");
+  await NETWORK[name]!(place?.proxy ?? storm.proxy, storm, hit);
 };
 
-const COMMITS: [what: string, pattern: RegExp][] = [
-  ["enqueue", /insert_(alike|jobs|special|taken)_|copy [^]*from stdin/],
-  ["settle", /settle_/],
-  ["COMMIT", /^[\s\S]{5}commit\0/i],
+const COMMITS: [what: string, matches: (data: Buffer, head: string) => boolean][] = [
+  ["enqueue", (_, head) => /insert_(alike|jobs|special|taken)_/.test(head)],
+  // The last message of a COPY: what is answered then is its commit.
+  ["COPY", (data) => data.toString("latin1", data.length - 5) === "c\0\0\0\x04"],
+  ["settle", (_, head) => /settle_/.test(head)],
+  ["COMMIT", (_, head) => /^[\s\S]{5}commit\0/i.test(head)],
 ];
 
-/** From now on: of statements that commit something, so many reach the server and their answer never arrives. */
+/**
+ * From now on: of statements that commit something, so many reach the server and their answer never arrives. Only those whose
+ * answer said that they were committed are called so: the same statement may fail, or be part of a transaction.
+ */
 export function loseReplies(storm: Storm, share: number): void {
   const watch = (proxy: TcpProxy, on: string): void => {
     proxy.onData(({ direction, data }) => {
       if (direction !== "to-server") return "pass";
-      const text = data.toString("latin1", 0, Math.min(data.length, 600));
-      const found = COMMITS.find(([, pattern]) => pattern.test(text));
+      const head = data.toString("latin1", 0, Math.min(data.length, 600));
+      const found = COMMITS.find(([, matches]) => matches(data, head));
       if (!found || !storm.random.chance(share)) return "pass";
-      return { verdict: "lose-reply", lost: () => storm.history.fault(`commit unknown: ${found[0]}`, on) };
+      return {
+        verdict: "lose-reply",
+        lost: (reply) =>
+          storm.history.fault(
+            reply === "committed" ? `committed, answer lost: ${found[0]}` : "network: answer lost",
+            on,
+          ),
+      };
     });
   };
   watch(storm.proxy, "producers");
   for (const { proxy, name } of storm.places) watch(proxy, name);
 }
 
-/** No notification arrives any more. */
+/** No notification arrives at a worker any more, whatever it arrives with: they are taken out, message by message. */
 export function loseNotifications(storm: Storm): void {
   const NOTIFICATION = 0x41;
   for (const { proxy } of storm.places) {
-    proxy.onData(({ direction, data }) => {
-      if (direction !== "to-client" || data[0] !== NOTIFICATION) return "pass";
-      storm.history.fault("notification lost");
-      return "drop";
+    /** The beginning of a message whose rest has not come yet, by connection. */
+    const begun = new Map<number, Buffer>();
+    proxy.onData(({ direction, data, connection }) => {
+      if (direction !== "to-client") return "pass";
+      const all = Buffer.concat([begun.get(connection) ?? Buffer.alloc(0), data]);
+      const kept: Buffer[] = [];
+      let at = 0;
+      while (at + 5 <= all.length && at + 1 + all.readUInt32BE(at + 1) <= all.length) {
+        const end = at + 1 + all.readUInt32BE(at + 1);
+        if (all[at] === NOTIFICATION) storm.history.fault("notification lost");
+        else kept.push(all.subarray(at, end));
+        at = end;
+      }
+      begun.set(connection, all.subarray(at));
+      return kept.length === 0 ? "drop" : { verdict: "pass", instead: Buffer.concat(kept) };
     });
+    // From their first byte: in the middle nobody knows where a message begins.
+    proxy.cut();
   }
 }
 
@@ -172,15 +218,15 @@ async function startAgain(storm: Storm): Promise<void> {
 }
 
 export const stopPostgres: Fault = async (storm) => {
-  storm.history.fault("PostgreSQL: immediate stop");
   await storm.server.stop("immediate");
+  storm.history.fault("PostgreSQL: immediate stop");
   await sleep(storm.random.whole(0, 2_500));
   await startAgain(storm);
 };
 
 export const killPostmaster: Fault = async (storm) => {
-  storm.history.fault("PostgreSQL: kill -9 of the postmaster");
   await storm.server.stop("kill");
+  storm.history.fault("PostgreSQL: kill -9 of the postmaster");
   await sleep(storm.random.whole(0, 1_000));
   await startAgain(storm);
 };
@@ -192,27 +238,35 @@ export const killBackend: Fault = async (storm) => {
      order by random() limit 1`,
   );
   if (!found) return;
+  try {
+    process.kill(found.pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+    return;
+  }
   storm.history.fault("PostgreSQL: kill -9 of a backend");
-  process.kill(found.pid, "SIGKILL");
   await sleep(200);
   await untilUp(storm);
 };
 
 export const terminateBackends: Fault = async (storm) => {
-  storm.history.fault("PostgreSQL: backends terminated");
+  let hit = 0;
   for (let round = 0; round < 5; round += 1) {
-    await storm.ask(
-      `select pg_terminate_backend(pid) from (
+    const ended = await storm.ask<{ ended: boolean }>(
+      `select pg_terminate_backend(pid) as ended from (
          select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
          order by random() limit 3) as victims`,
     );
+    hit += ended.filter((row) => row.ended).length;
     await sleep(60);
   }
+  if (hit > 0) storm.history.fault("PostgreSQL: backends terminated");
 };
+
+const TOO_MANY_CONNECTIONS = "53300";
 
 /** Somebody else takes every connection there is. */
 export const exhaustConnections: Fault = async (storm) => {
-  storm.history.fault("PostgreSQL: connections exhausted");
   const held: Client[] = [];
   const release = async (): Promise<void> => {
     await Promise.all(held.splice(0).map((client) => client.end().catch(() => {})));
@@ -229,7 +283,10 @@ export const exhaustConnections: Fault = async (storm) => {
     try {
       await client.connect();
       held.push(client);
-    } catch {
+    } catch (error) {
+      if ((error as { code?: unknown }).code === TOO_MANY_CONNECTIONS) {
+        storm.history.fault("PostgreSQL: connections exhausted");
+      }
       break;
     }
   }
@@ -246,8 +303,8 @@ export const goReadOnly: Fault = async (storm) => {
        where backend_type = 'client backend' and pid <> pg_backend_pid()`,
     );
   };
-  storm.history.fault("PostgreSQL: read-only");
   await turn("on");
+  storm.history.fault("PostgreSQL: read-only");
   await lasting(storm, storm.random.whole(300, 3_000), () => turn("off"));
 };
 
@@ -278,15 +335,19 @@ export interface Nemesis {
   faults: readonly Fault[];
 }
 
-/** Until `over()`. Rejects with what a fault found wrong. */
+/** Until `over()`, or until a fault finds something wrong: then it rejects with that, once all have ended. */
 export async function unleash(storm: Storm, nemeses: readonly Nemesis[], over: () => boolean): Promise<void> {
   storm.history.phase("faults");
+  const wrong: unknown[] = [];
   await Promise.all(
     nemeses.map(async ({ rest, faults }) => {
-      while (!over()) {
+      while (!over() && wrong.length === 0) {
         await sleep(storm.random.whole(...rest));
-        await storm.random.pick(faults)(storm);
+        await storm.random
+          .pick(faults)(storm)
+          .catch((error: unknown) => wrong.push(error));
       }
     }),
   );
+  if (wrong.length > 0) throw wrong[0];
 }

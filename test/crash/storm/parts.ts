@@ -28,6 +28,8 @@ export interface Part {
   nemeses: readonly Nemesis[];
   /** Before the first fault. */
   first?(storm: Storm): Promise<void> | void;
+  /** Faults whose names begin so: at least so many in a minute, or the part is not what its name says. */
+  perMinute: Record<string, number>;
   /** The share of operations that must be answered while faults go on. */
   okShare?: number;
   /** Before everything is stopped: what is wrong that the judge does not see. */
@@ -42,20 +44,22 @@ const deaths: Nemesis = { rest: [150, 600], faults: [kill] };
 
 export const PARTS: Record<string, Part> = {
   kills: {
-    seconds: 60,
+    seconds: 45,
     nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }],
+    perMinute: { "kill -9": 10, SIG: 2 },
   },
   network: {
-    seconds: 60,
+    seconds: 50,
     nemeses: [
       { rest: [50, 300], faults: [network] },
       { rest: [50, 400], faults: [network] },
     ],
     first: (storm) => loseReplies(storm, 0.02),
+    perMinute: { "network: ": 20, "committed, answer lost": 10 },
     okShare: 0.3,
   },
   postgres: {
-    seconds: 60,
+    seconds: 50,
     options: { settings: { max_connections: 80 } },
     nemeses: [
       {
@@ -74,6 +78,7 @@ export const PARTS: Record<string, Part> = {
         ],
       },
     ],
+    perMinute: { "PostgreSQL: ": 5 },
     okShare: 0.3,
   },
   deaf: {
@@ -81,11 +86,13 @@ export const PARTS: Record<string, Part> = {
     options: { poll: "500ms" },
     nemeses: [{ rest: [500, 1_500], faults: [kill, term] }],
     first: loseNotifications,
+    perMinute: { "notification lost": 20, "kill -9": 1 },
   },
   pooler: {
     seconds: 25,
     options: { route: routeToPgbouncer, poll: "500ms" },
     nemeses: [{ rest: [300, 1_200], faults: [kill, kill, term, terminateBackends] }],
+    perMinute: { "": 6 },
     skip: () =>
       findPgbouncer() === undefined ? "pgbouncer is not installed (Debian: apt-get install pgbouncer)" : undefined,
   },
@@ -96,12 +103,14 @@ export const PARTS: Record<string, Part> = {
       { rest: [3_000, 5_000], faults: [failOver] },
       { rest: [1_000, 3_000], faults: [kill, term] },
     ],
+    perMinute: { failover: 2 },
     okShare: 0.3,
   },
   poison: {
-    seconds: 45,
+    seconds: 40,
     options: { heapMb: 96, grace: "1s" },
     nemeses: [{ rest: [1_000, 2_000], faults: [feedPoison] }],
+    perMinute: { "poison: ": 2 },
   },
   soak: {
     seconds: 600,
@@ -115,6 +124,14 @@ export const PARTS: Record<string, Part> = {
       },
     ],
     first: (storm) => loseReplies(storm, 0.002),
+    perMinute: {
+      "kill -9": 1,
+      SIGSTOP: 1,
+      SIGTERM: 1,
+      "network: ": 4,
+      "committed, answer lost": 2,
+      "PostgreSQL: ": 0.5,
+    },
     after: whatGrew,
     okShare: 0.3,
   },
@@ -128,6 +145,7 @@ export const PARTS: Record<string, Part> = {
       { rest: [5_000, 15_000], faults: [stopPostgres, killPostmaster, killBackend, terminateBackends] },
     ],
     first: (storm) => loseReplies(storm, 0.005),
+    perMinute: { "kill -9": 3, "network: ": 5, "PostgreSQL: ": 1 },
     okShare: 0.3,
   },
 };

@@ -2,7 +2,7 @@
 import type { Fault } from "./faults.ts";
 import { SCHEMA } from "./storm.ts";
 
-const WAYS = ["kill", "abort", "memory", "loop"] as const;
+const WAYS = ["loop", "memory", "abort", "kill"] as const;
 let next = 0;
 
 export const feedPoison: Fault = async (storm) => {
@@ -13,6 +13,6 @@ export const feedPoison: Fault = async (storm) => {
   if (row!.count >= 3) return;
   const way = WAYS[next % WAYS.length]!;
   next += 1;
-  storm.history.fault(`poison: ${way}`);
   await storm.producers.add({ die: true }, { die: way });
+  storm.history.fault(`poison: ${way}`);
 };

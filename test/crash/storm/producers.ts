@@ -5,12 +5,14 @@
 import { createHash } from "node:crypto";
 import { Client } from "pg";
 import { defineBatch, defineJob, type Enqueued, type EnqueueOptions, type Holdfast } from "#src/index.js";
+import { BRIEF } from "../../support/history/facts.ts";
 import type { Asked, History } from "../../support/history/record.ts";
 import type { Random } from "../../support/random.ts";
 
 /** Only enqueued here: the handlers are the workers'. */
 const work = defineJob("storm.work", { attempts: 4, run: () => undefined });
 const loop = defineJob("storm.loop", { attempts: 2, run: () => undefined });
+const brief = defineJob(BRIEF, { attempts: 4, run: () => undefined });
 const light = defineJob("storm.light", { attempts: 4, run: () => undefined });
 const batch = defineBatch<unknown, unknown, "saved">("storm.batch", {
   concurrency: 20,
@@ -73,9 +75,10 @@ export function makeProducers(input: ProducersInput): Producers {
       asked.effect = "chunks";
       asked.items = 12;
     }
-    if (!asked.light && random.chance(0.12)) asked.fail = random.whole(1, 2);
+    if (lot >= 0.95) asked.brief = true;
+    else if (!asked.light && random.chance(0.12)) asked.fail = random.whole(1, 2);
     else if (!asked.light && random.chance(0.01)) asked.fatal = true;
-    if (random.chance(0.25)) {
+    if (!asked.brief && random.chance(0.25)) {
       asked.key = `k${n}`;
       options.key = asked.key;
     }
@@ -88,7 +91,7 @@ export function makeProducers(input: ProducersInput): Producers {
       ...(random.chance(0.1) ? { stubborn: true } : {}),
       ...extra,
     };
-    return { asked, kind: asked.light ? light : work, payload, options };
+    return { asked, kind: asked.light ? light : asked.brief ? brief : work, payload, options };
   }
 
   /** True: the answer is known. */
@@ -127,9 +130,11 @@ export function makeProducers(input: ProducersInput): Producers {
   }
 
   async function many(): Promise<void> {
-    const wanted = Array.from({ length: random.whole(5, 80) }, () => {
+    // Very many that are alike are sent by COPY.
+    const isCopy = random.chance(0.06);
+    const wanted = Array.from({ length: isCopy ? random.whole(200, 300) : random.whole(5, 80) }, () => {
       const n = (last += 1);
-      const asked: Asked = { n, light: true, ...(random.chance(0.2) ? { key: `k${n}` } : {}) };
+      const asked: Asked = { n, light: true, ...(!isCopy && random.chance(0.2) ? { key: `k${n}` } : {}) };
       return { asked, kind: light, payload: { n }, options: asked.key === undefined ? {} : { key: asked.key } };
     });
     await tell(wanted, () =>
@@ -200,16 +205,19 @@ export function makeProducers(input: ProducersInput): Producers {
   }
 
   async function makeBatch(): Promise<void> {
-    const key = `b${(last += 1)}`;
+    const n = (last += 1);
+    const key = `b${n}`;
     const items = Array.from({ length: random.whole(20, 120) }, (_, at) => ({
       ms: random.whole(0, 10),
       ...(at % 17 === 0 ? { fail: 1 } : {}),
     }));
     for (;;) {
+      const op = history.asked("batch", [{ n, key, items: items.length }]);
       try {
-        await hf.batches.create(batch, items, { key, onDone: { kind: "storm.after" } });
-        return;
-      } catch {
+        const { id } = await hf.batches.create(batch, items, { key, onDone: { kind: "storm.after" } });
+        return history.ok(op, { ids: [id] });
+      } catch (error) {
+        history.notOk(op, "unknown", error);
         // Also when the producers are told to stop: what was begun is finished.
         await sleep(100);
       }
@@ -255,6 +263,9 @@ export function makeProducers(input: ProducersInput): Producers {
   }
 
   async function produce(index: number): Promise<void> {
+    // However short the storm is, it has both.
+    if (index === 0) await post();
+    if (index === 0 && input.batches) await makeBatch();
     while (!isOver) {
       if (isFull) {
         await sleep(50);
@@ -297,6 +308,7 @@ export function makeProducers(input: ProducersInput): Producers {
     async tail(count) {
       for (let done = 0; done < count; done += 1) await one(want({}, {}));
       await post();
+      if (input.batches) await makeBatch();
     },
     async stop() {
       isOver = true;

@@ -38,6 +38,13 @@ export async function whatGrew(storm: Storm): Promise<string[]> {
   for (const { name, bytes } of tables) {
     if (bytes > 128 * MB) wrong.push(`${name} has ${Math.round(bytes / MB)} MB`);
   }
+  // One that has stopped working does not grow either.
+  const [recent] = await storm.ask<{ count: number }>(
+    `select count(*)::integer as count from proof.exec_log
+     where worker = $1 and what = 'end' and at > clock_timestamp() - interval '1 minute'`,
+    [child.name],
+  );
+  if (recent!.count < 10) wrong.push(`the spared worker did ${recent!.count} jobs in the last minute`);
   const seen = {
     early,
     late,

@@ -188,15 +188,18 @@ export interface Outcome extends Verdict {
   faults: Record<string, number>;
   claims: number;
   again: number;
+  /** Attempts that were charged because a statement of the handler's own did not get through. */
+  troubled: number;
   drainedInMs: number;
 }
 
-/** Heals, drains, judges, and writes the results down if somebody wants them. */
+/** Heals, drains, judges, and writes the results down if somebody wants them. `wrong`: what others have found already. */
 export async function endStorm(
   storm: Storm,
   part: string,
   seed: number,
   expected: Expectations = {},
+  wrong: readonly string[] = [],
 ): Promise<Outcome> {
   const { history, ask, places, producers } = storm;
   const startedAt = history.lines[0]!.at;
@@ -227,9 +230,12 @@ export async function endStorm(
   );
   const db = await openPostgres({ url: storm.server.url() });
   let verdict: Verdict;
+  let troubled = 0;
   try {
     const facts = await gatherFacts(db, SCHEMA);
     verdict = judge(history.lines, facts, expected);
+    verdict.violations.unshift(...wrong);
+    for (const count of facts.troubled.values()) troubled += count;
     for (const { name, exit, errors } of exits) {
       if (exit.code !== 0)
         verdict.violations.push(`I15: ${name} did not stop cleanly: ${JSON.stringify(exit)} ${errors}`);
@@ -248,6 +254,7 @@ export async function endStorm(
     seconds: Math.round((history.lines.at(-1)!.at - startedAt) / 1_000),
     faults: { ...history.faults },
     drainedInMs,
+    troubled,
     ...claims!,
     ...verdict,
   };

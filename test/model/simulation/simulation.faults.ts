@@ -7,6 +7,7 @@ import { openSimServer, type SimDatabase } from "./database.ts";
 import { simulate } from "./simulate.ts";
 
 const SEEDS = Number(process.env["SIM_SEEDS"] ?? (process.env["FAULT_LONG"] ? 1_000 : 400));
+const SORTS = ["kill", "freeze", "cut off", "stop", "clock"];
 const START_MS = Date.UTC(2030, 0, 1, 12);
 let place: TestDatabase;
 let database: SimDatabase;
@@ -50,5 +51,8 @@ test(
     expect(violations).toEqual([]);
     // Of one schedule all may fail; of many most must not.
     expect(sum.ok).toBeGreaterThan(sum.asked * 0.7);
+    // Many without a kill, or without a job, have proved nothing.
+    if (SEEDS >= 100) expect(Object.keys(faults)).toEqual(expect.arrayContaining(SORTS));
+    expect(sum.simulatedJobs).toBeGreaterThan(SEEDS);
   },
 );

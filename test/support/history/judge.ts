@@ -19,15 +19,22 @@ export interface Expectations {
   okShare?: number;
   /** How long after the last fault everything may take to be over. */
   drainMs?: number;
-  /** Jobs may end dead because they crashed their process: those whose handler does so on purpose. */
+  /** False: there may have been none. */
   faults?: boolean;
+  /** Faults whose names begin so: there were at least so many. A storm of the wrong kind proves nothing about this one. */
+  leastFaults?: Record<string, number>;
+  /** Invariants that had something to look at. */
+  covers?: readonly string[];
 }
+
+/** What every storm has something of, however short it is. */
+export const COVERED_BY_STORMS = ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I15"];
 
 const MOST_SHOWN = 20;
 const TERMINAL = new Set(["done", "dead", "cancelled"]);
 
 export function judge(lines: readonly Line[], facts: Facts, expected: Expectations = {}): Verdict {
-  const { okShare = 0.5, drainMs = 120_000, faults: needsFaults = true } = expected;
+  const { okShare = 0.5, drainMs = 120_000, faults: needsFaults = true, leastFaults = {}, covers = [] } = expected;
   const looked: Record<string, number> = {};
   const violations: string[] = [];
   const check = (invariant: string, holds: boolean, say: () => string): void => {
@@ -45,18 +52,31 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   // I1: what was acknowledged is there, and has ended.
   for (const [n, { ids }] of told.acked) {
     const found = byN.get(n) ?? [];
-    check("I1", found.length > 0, () => `job ${n} was acknowledged (${ids[0]}) and is lost`);
+    const isThere = found.length > 0 || ids.some((id) => facts.purged.has(id));
+    check("I1", isThere, () => `job ${n} was acknowledged (${ids[0]}) and is lost`);
     for (const job of found) check("I1", TERMINAL.has(job.state), () => `job ${n} is still ${job.state}`);
   }
 
-  // I2: nothing exists, and nothing ran, that was not asked for.
+  // I2: nothing exists, and nothing ran, that was not asked for. Without a number are only those that follow a batch.
+  const unnumbered = facts.jobs.filter((job) => job.n < 0).length;
+  const following = facts.batches.reduce((sum, batch) => sum + batch.follow, 0);
+  check("I2", unnumbered === following, () => `${unnumbered} jobs have no number, ${following} follow a batch`);
   for (const job of facts.jobs) {
     if (job.n < 0) continue;
+    const isMeant = job.state !== "cancelled" || told.cancels.has(job.n);
+    check("I2", isMeant, () => `job ${job.n} is cancelled, and nobody asked for that`);
     check("I2", told.asked.has(job.n), () => `job ${job.id} (n ${job.n}) was never asked for`);
     check("I2", !told.refused.has(job.n), () => `job ${job.n} exists though its enqueue was refused`);
   }
+  const owners = new Set(facts.audit.map((entry) => `${entry.job} ${entry.token}`));
   for (const exec of facts.execs) {
-    check("I2", byId.has(exec.job), () => `a handler ran for ${exec.job}, which is no job`);
+    check(
+      "I2",
+      byId.has(exec.job) || facts.purged.has(exec.job),
+      () => `a handler ran for ${exec.job}, which is no job`,
+    );
+    const isOwner = owners.has(`${exec.job} ${exec.token}`);
+    check("I6", isOwner, () => `a handler ran for ${exec.job} under ${exec.token}, which never owned it`);
   }
 
   // I3: one job per enqueue and per key; every answer about a key names the same job.
@@ -93,13 +113,26 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   for (const [id, entries] of audits) judgeOwners(id, entries, effects.get(id) ?? [], check);
 
   // I10: batches are counted, end once, and say so once.
+  const batches = groupBy(facts.batches, (batch) => batch.key);
+  for (const [key, { items, isAcked }] of told.batches) {
+    const found = batches.get(key) ?? [];
+    if (isAcked) check("I10", found.length > 0, () => `batch ${key} was acknowledged and is lost`);
+    check("I10", found.length <= 1, () => `batch ${key} is there ${found.length} times`);
+    for (const { total } of found) check("I10", total === items, () => `batch ${key} has ${total} of ${items} items`);
+  }
   for (const batch of facts.batches) {
+    check("I10", told.batches.has(batch.key!), () => `batch ${batch.id} was never asked for`);
     check("I10", batch.state === "done", () => `batch ${batch.id} is ${batch.state}`);
     check("I10", batch.ended === batch.total, () => `batch ${batch.id}: ${batch.ended} of ${batch.total} counted`);
     check("I10", batch.outcomes === batch.total, () => `batch ${batch.id}: ${batch.outcomes} of ${batch.total} ended`);
     check("I10", batch.completions === 1, () => `batch ${batch.id} was completed ${batch.completions} times`);
     check("I10", batch.follow === 1, () => `batch ${batch.id} was followed by ${batch.follow} jobs`);
     check("I10", batch.doubles === 0, () => `batch ${batch.id}: ${batch.doubles} effects twice`);
+    check(
+      "I10",
+      batch.unmatched === 0,
+      () => `batch ${batch.id}: ${batch.unmatched} items or effects without the other`,
+    );
   }
 
   // I12: a parcel that was acknowledged is there once and whole, and arrived; nothing else did.
@@ -121,7 +154,10 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     for (const hash of hashes) check("I12", hash === wanted, () => `parcel ${key} arrived as something else`);
   }
 
-  check("I14", facts.purgedEarly.length === 0, () => `purged before their time: ${facts.purgedEarly.join(", ")}`);
+  for (const id of facts.purged) {
+    check("I14", !facts.purgedEarly.includes(id), () => `job ${id} was purged before its time`);
+    check("I14", !byId.has(id), () => `job ${id} was purged, and is there`);
+  }
 
   // I15: it came to rest after the last fault, and what was asked then was done.
   const healedAt = told.phases.get("healed");
@@ -154,13 +190,20 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     done >= okShare * told.acked.size,
     () => `${done} jobs were done, ${told.acked.size} were acknowledged`,
   );
-  if (needsFaults) check("enough", told.faults > 0, () => "there were no faults");
+  if (needsFaults) check("enough", told.faults.length > 0, () => "there were no faults");
+  for (const [name, least] of Object.entries(leastFaults)) {
+    const count = told.faults.filter((fault) => fault.startsWith(name)).length;
+    check("enough", count >= least, () => `"${name}" happened ${count} times, ${least} were to be expected`);
+  }
+  for (const invariant of covers) {
+    check("enough", (looked[invariant] ?? 0) > 0, () => `there was nothing to judge ${invariant} by`);
+  }
 
   const { ok, failed, unknown } = told.answers;
   return {
     looked,
     violations,
-    counts: { asked: told.ops, ok, failed, unknown, jobs: facts.jobs.length, done, faults: told.faults },
+    counts: { asked: told.ops, ok, failed, unknown, jobs: facts.jobs.length, done, faults: told.faults.length },
   };
 }
 
@@ -170,12 +213,15 @@ interface Told {
   acked: Map<number, { ids: string[] }>;
   /** Definitely not accepted, in every try. */
   refused: Set<number>;
+  /** Of which jobs somebody asked the end. */
+  cancels: Set<number>;
   keys: Map<string, Set<string>>;
+  batches: Map<string, { items: number; isAcked: boolean }>;
   puts: Map<string, { sha256: string; isAcked: boolean }>;
   /** Key → the hashes it arrived with. */
   arrived: Map<string, Set<string>>;
   phases: Map<string, number>;
-  faults: number;
+  faults: string[];
   during: { asked: number; ok: number };
   tail: { asked: number; ok: number };
   answers: { ok: number; failed: number; unknown: number };
@@ -187,11 +233,13 @@ function readHistory(lines: readonly Line[]): Told {
     asked: new Map(),
     acked: new Map(),
     refused: new Set(),
+    cancels: new Set(),
     keys: new Map(),
+    batches: new Map(),
     puts: new Map(),
     arrived: new Map(),
     phases: new Map(),
-    faults: 0,
+    faults: [],
     during: { asked: 0, ok: 0 },
     tail: { asked: 0, ok: 0 },
     answers: { ok: 0, failed: 0, unknown: 0 },
@@ -205,13 +253,19 @@ function readHistory(lines: readonly Line[]): Told {
       if (line.phase === "faults") when = "during";
       if (line.phase === "healed") when = "tail";
     } else if ("fault" in line) {
-      told.faults += 1;
+      told.faults.push(line.fault);
     } else if ("arrived" in line) {
       told.arrived.set(line.arrived, (told.arrived.get(line.arrived) ?? new Set()).add(line.sha256));
     } else if (line.is === "asked") {
       told.ops += 1;
       open.set(line.op, { jobs: line.jobs, verb: line.verb, when });
       if (when) told[when].asked += 1;
+      if (line.verb === "cancel") for (const { n } of line.jobs) told.cancels.add(n);
+      if (line.verb === "batch") {
+        for (const { key, items } of line.jobs) {
+          if (!told.batches.has(key!)) told.batches.set(key!, { items: items!, isAcked: false });
+        }
+      }
       if (line.verb === "put") {
         for (const { key, sha256 } of line.jobs) {
           if (!told.puts.has(key!)) told.puts.set(key!, { sha256: sha256!, isAcked: false });
@@ -227,6 +281,9 @@ function readHistory(lines: readonly Line[]): Told {
       open.delete(line.op);
       told.answers[line.is] += 1;
       if (line.is === "ok" && asked.when) told[asked.when].ok += 1;
+      if (asked.verb === "batch" && line.is === "ok") {
+        for (const { key } of asked.jobs) told.batches.get(key!)!.isAcked = true;
+      }
       if (asked.verb === "put" && line.is === "ok") {
         for (const { key } of asked.jobs) told.puts.get(key!)!.isAcked = true;
       }
@@ -301,6 +358,11 @@ function judgeJob(job: JobFact, asked: Asked, { check, execs, effects, charged, 
     check("I8", own <= fails && charged >= fails, () => `${name} was charged ${charged} attempts instead of ${fails}`);
     check("I8", job.attempt === charged + 1, () => `${name} was done in attempt ${job.attempt}, not ${charged + 1}`);
   }
+  // What ends its process, or says that it is hopeless, is dead unless somebody cancelled it.
+  if (asked.die || asked.fatal) {
+    const isOver = job.state === "dead" || job.state === "cancelled";
+    check("I8", isOver, () => `${name} should be dead, and is ${job.state}`);
+  }
   if (job.state === "dead") {
     const isSpent = charged >= job.maxAttempts && (troubled > 0 || (asked.fail ?? 0) >= job.maxAttempts);
     const deserved = asked.fatal === true || asked.die === true || isSpent;
@@ -330,6 +392,7 @@ function judgeOwners(id: string, entries: readonly AuditFact[], effects: Facts["
   let last: { owner: string; xact: string } | undefined;
   let claims = 0;
   let isOver = false;
+  let later: string | undefined;
   let next = 0;
   const release = (xact: string): void => {
     if (owner !== null) last = { owner, xact };
@@ -348,7 +411,7 @@ function judgeOwners(id: string, entries: readonly AuditFact[], effects: Facts["
     const [from, to] = what.split(">");
     if (isOver) {
       // The rows of a claim that was settled go in the same transaction, or with a later beat.
-      check("I9", what === "light-end", () => `job ${id} had ended, and then: ${what}`);
+      if (what !== "light-end") later ??= what;
       continue;
     }
     if (what === "light" || to === "running") {
@@ -367,6 +430,7 @@ function judgeOwners(id: string, entries: readonly AuditFact[], effects: Facts["
       const before = owner;
       check("I6", owner === token, () => `job ${id}: ${what} ended the run of ${token}, the owner was ${before}`);
       release(xact);
+      if (to === "dead") isOver = true;
     } else if (what.startsWith("ended:")) {
       const accepted: string | null = owner ?? (last?.xact === xact ? last.owner : null);
       if (what === "ended:done") {
@@ -380,6 +444,7 @@ function judgeOwners(id: string, entries: readonly AuditFact[], effects: Facts["
     }
   }
   effectsUntil(Infinity);
+  if (isOver) check("I9", later === undefined, () => `job ${id} had ended, and then: ${later}`);
 }
 
 function groupBy<T, K>(list: readonly T[], by: (entry: T) => K): Map<K, T[]> {

@@ -21,17 +21,20 @@ export interface Asked {
   items?: number;
   die?: boolean;
   light?: boolean;
-  /** Of a parcel: the hash of its bytes. */
+  /** It may be purged BRIEF_MS after its end. */
+  brief?: boolean;
+  /** Of a parcel: the hash of its bytes. (Of a batch, `items` is how many it has.) */
   sha256?: string;
 }
 
-export type Verb = "enqueue" | "cancel" | "put";
+export type Verb = "enqueue" | "cancel" | "put" | "batch";
 
 export type Line =
   /** A recipient got a parcel, all of it. */
   | { at: number; arrived: string; sha256: string }
   | { at: number; phase: Phase }
-  | { at: number; fault: string; on?: string }
+  /** `ms`: it lasted so long, and was over when this was written. */
+  | { at: number; fault: string; on?: string; ms?: number }
   | { at: number; op: number; is: "asked"; verb: Verb; jobs: Asked[] }
   | { at: number; op: number; is: "ok"; ids: string[]; created?: boolean[]; conflict?: boolean[] }
   | { at: number; op: number; is: "failed" | "unknown"; error: string };
@@ -39,7 +42,8 @@ export type Line =
 export interface History {
   readonly lines: readonly Line[];
   phase(phase: Phase): void;
-  fault(fault: string, on?: string): void;
+  /** Written once it has had its effect: what found nobody to hit is no fault. */
+  fault(fault: string, on?: string, ms?: number): void;
   /** Counts of faults by name. */
   readonly faults: Readonly<Record<string, number>>;
   asked(verb: Verb, jobs: Asked[]): number;
@@ -60,9 +64,9 @@ export function makeHistory(): History {
     lines,
     faults,
     phase: (phase) => void lines.push({ at: at(), phase }),
-    fault(fault, on) {
+    fault(fault, on, ms) {
       faults[fault] = (faults[fault] ?? 0) + 1;
-      lines.push({ at: at(), fault, ...(on === undefined ? {} : { on }) });
+      lines.push({ at: at(), fault, ...(on === undefined ? {} : { on }), ...(ms === undefined ? {} : { ms }) });
     },
     asked(verb, jobs) {
       const op = (ops += 1);

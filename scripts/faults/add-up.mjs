@@ -1,0 +1,171 @@
+// Adds up what is in test/crash/results, into docs/proof.md and README.md. Figures are only ever added up from result files,
+// and each of those is written by the run that it is about, with its seed, its counters and its raw history.
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { root } from "../set-up.mjs";
+
+export const RESULTS = join(root, "test/crash/results");
+const PAGE = join(root, "docs/proof.md");
+const README = join(root, "README.md");
+
+function readResults(folder = RESULTS) {
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => ({ path: join(folder, name), ...JSON.parse(readFileSync(join(folder, name), "utf8")) }));
+}
+
+/** The lines of its raw history that are faults. */
+function faultLines({ path, faults }) {
+  const history = path.replace(/json$/, "ndjson.gz");
+  if (!faults || !existsSync(history)) return [];
+  const lines = gunzipSync(readFileSync(history)).toString().trim().split("\n");
+  return lines.filter((line) => line.includes('"fault":')).map((line) => JSON.parse(line));
+}
+
+/**
+ * Signals whose worker lived to answer them. A line that says how long it took was written afterwards, of one that lived;
+ * before there were such lines, one counts unless that worker was killed within `withinMs`.
+ */
+const answered = (name, withinMs) => (result) => {
+  if (!result.faults?.[name]) return 0;
+  const lines = faultLines(result);
+  const isKilled = ({ on, at }) =>
+    lines.some((line) => line.fault === "kill -9" && line.on === on && line.at >= at && line.at < at + withinMs);
+  return lines.filter((line) => line.fault === name && (line.ms !== undefined || !isKilled(line))).length;
+};
+
+const sum = (results, of) => results.reduce((total, result) => total + of(result), 0);
+const faultsLike = (pattern) => (result) =>
+  sum(
+    Object.entries(result.faults ?? {}).filter(([name]) => pattern.test(name)),
+    ([, count]) => count,
+  );
+const CRASHES = /^PostgreSQL: (immediate stop|kill -9)/;
+
+/** What the page says, how it is counted, how much of it there has to be, and which part makes more of it. */
+export const FIGURES = [
+  { name: "jobs through faults", of: (r) => r.counts?.jobs ?? 0, least: 100_000, part: "everything" },
+  { name: "`kill -9` of a worker", of: faultsLike(/^kill -9$/), least: 1_000, part: "kills" },
+  { name: "workers frozen past their lease, then thawed", of: answered("SIGSTOP", 3_100), least: 100, part: "kills" },
+  { name: "SIGTERM under load", of: answered("SIGTERM", 1_000), least: 50, part: "kills" },
+  {
+    name: "network faults",
+    of: faultsLike(/^(network|commit unknown|committed, answer lost)/),
+    least: 1_000,
+    part: "network",
+  },
+  {
+    name: "… of these: the answer said that it was committed, and was lost",
+    of: faultsLike(/^committed, answer lost/),
+    least: 300,
+    part: "network",
+  },
+  { name: "PostgreSQL crashes (immediate stop, `kill -9`)", of: faultsLike(CRASHES), least: 50, part: "postgres" },
+  {
+    name: "PostgreSQL: other faults (frozen, read-only, connections terminated or exhausted)",
+    of: (r) => faultsLike(/^PostgreSQL/)(r) - faultsLike(CRASHES)(r),
+    least: 10,
+    part: "postgres",
+  },
+  { name: "failovers to a synchronous replica", of: faultsLike(/^failover$/), least: 0 },
+  { name: "`kill -9` of the embedded database", of: faultsLike(/^embedded: kill -9/), least: 60, part: "embedded" },
+  {
+    name: "lease races (a settle meets an expiry)",
+    of: (r) => r.races ?? 0,
+    least: 5_000,
+    part: "lease-races",
+    env: { FAULT_LONG: "1" },
+  },
+  {
+    name: "simulated schedules",
+    of: (r) => r.schedules ?? 0,
+    least: 10_000,
+    part: "simulation",
+    env: { SIM_SEEDS: "1000" },
+  },
+  {
+    name: "interleavings of claim, expire and settle, all of them",
+    of: (r) => r.interleavings ?? 0,
+    least: 6_720,
+    part: "interleavings",
+  },
+  {
+    name: "runs of the model",
+    of: (r) => r.modelRuns ?? 0,
+    least: 2_000,
+    part: "model",
+    env: { MODEL_RUNS: "2000" },
+  },
+  {
+    name: "mutants of the product killed by the suite",
+    of: (r) => r.killed?.length ?? 0,
+    least: 12,
+    script: "test/mutants.mjs",
+  },
+  { name: "… still alive", of: (r) => r.alive?.length ?? 0, least: 0 },
+  { name: "facts looked at by the judge", of: (r) => sum(Object.values(r.looked ?? {}), (n) => n), least: 0 },
+  { name: "**violations**", of: (r) => r.violations?.length ?? 0, least: 0 },
+];
+
+/** The rows that README.md has, too. */
+const IN_README =
+  /^\| (jobs through|`kill|workers frozen|network faults|PostgreSQL crashes|failovers|lease races|\*\*viol)/;
+
+/** How much of what there was. */
+export function sizeOf(found) {
+  const sizes = [
+    ["jobs", (r) => r.counts?.jobs],
+    ["items", (r) => r.items],
+    ["uploads", (r) => r.uploads],
+    ["cases", (r) => r.cases],
+    ["commits", (r) => r.commits],
+    ["races", (r) => r.races],
+    ["schedules", (r) => r.schedules],
+    ["orders", (r) => r.interleavings],
+    ["lists of commands", (r) => r.modelRuns],
+  ];
+  return sizes
+    .map(([what, of]) => [what, sum(found, (result) => of(result) ?? 0)])
+    .filter(([, many]) => many > 0)
+    .map(([what, many]) => `${new Intl.NumberFormat("en").format(many)} ${what}`)
+    .join(", ");
+}
+
+export function addUp() {
+  const results = readResults();
+  const count = new Intl.NumberFormat("en");
+  const rows = FIGURES.map(({ name, of }) => `| ${name} | ${count.format(sum(results, of))} |`);
+  const wrong = readResults(join(RESULTS, "wrong")).length;
+  rows.push(`| runs in \`results/wrong\`, which are not added up | ${count.format(wrong)} |`);
+  const table = ["| what | how many |", "|---|---:|", ...rows].join("\n");
+  const parts = results
+    .map((r) => {
+      const all = r.faults ? sum(Object.values(r.faults), (n) => n) : 0;
+      const seconds = r.seconds === undefined ? "" : `${r.seconds} s`;
+      return `| ${r.part} | ${r.seed} | ${seconds} | ${sizeOf([r])} | ${all === 0 ? "" : count.format(all)} | ${r.violations?.length ?? 0} |`;
+    })
+    .join("\n");
+  const runs = `| part | seed | time | what it had | faults | violations |\n|---|---:|---:|---:|---:|---:|\n${parts}`;
+  process.stdout.write(`${table}\n`);
+  if (!existsSync(PAGE)) return results;
+  const between = (page, mark, text) =>
+    page.replace(new RegExp(`(<!-- ${mark} -->\n)[^]*?\n?(<!-- /${mark} -->)`), (_, a, b) => `${a}${text}\n${b}`);
+  const { killed = [] } = results.find(({ part }) => part === "mutants") ?? {};
+  const mutants = killed
+    .map(({ name, by }) => `| ${name} | \`${by.file}\`: ${by.test.replaceAll("|", "\\|")} |`)
+    .join("\n");
+  let page = between(readFileSync(PAGE, "utf8"), "figures", table);
+  page = between(page, "mutants", `| what is broken | the test that notices |\n|---|---|\n${mutants}`);
+  writeFileSync(PAGE, between(page, "runs", runs));
+  const short = rows.filter((row) => IN_README.test(row));
+  const readme = ["| what | how many |", "|---|---:|", ...short].join("\n");
+  writeFileSync(README, between(readFileSync(README, "utf8"), "figures", readme));
+  return results;
+}
+
+export const unmet = () => {
+  const results = readResults();
+  return FIGURES.find(({ of, least }) => sum(results, of) < least);
+};
