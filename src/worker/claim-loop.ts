@@ -96,6 +96,7 @@ const MIN_POLL_MS = 25;
 /** While claims come back full there is no hurry to look what else is there: a better rank, a suspect. */
 const BUSY_LOOK_MS = 250;
 const FLOWING_MS = 100;
+const BLOCKED_MS = 1_000;
 const LOOK_BACK_EVERY_MS = 500;
 const LOOK_BACK_SHARE = 0.04;
 const LOOK_BACK_LIMIT = 64;
@@ -139,6 +140,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   /** The last claim got all it asked for: there is more. */
   let wasFull = false;
   let fullAt = -Infinity;
+  /** No light claims before this. */
+  let heavyUntil = 0;
   /** The last claim was a light one that was not full: the ordinary way must say what is left. */
   let hasMissed = false;
 
@@ -205,7 +208,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (!occupancy.beginClaim()) return 0;
     // A lane that was full a moment ago fills up again.
     const isFlowing = wasFull || (!hasMissed && performance.now() - fullAt < FLOWING_MS);
-    if (best.length === 1 && isFlowing && limit >= MANY && input.suitsLight(best[0]!.kind)) {
+    const mayBeLight = isFlowing && limit >= MANY && performance.now() > heavyUntil;
+    if (best.length === 1 && mayBeLight && input.suitsLight(best[0]!.kind)) {
       return await claimLightly(best[0]!, limit);
     }
     const jobs = await take("ordinary", (holder) =>
@@ -229,6 +233,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
       const answer = await claimLight(store, holder, lane, defaults.get(lane.kind)!, most);
       wasFull = answer.isFull;
       fits = answer.fits;
+      // A transaction that cancels here, or very many processes: waiting each time would cost more than light claims gain.
+      if (answer.isBlocked) heavyUntil = performance.now() + BLOCKED_MS;
       return answer.jobs;
     });
     // Too few, or none because something was in the way: the ordinary claim takes the rest, and says what is left.

@@ -60,7 +60,8 @@ test.each(NAMES)("%j", async (schema) => {
     expect(await ended(hf, dies.id)).toMatchObject({ state: "dead" });
     await hf.jobs.discard(dies.id);
     await worker.stop();
-    const counting = "create function :schema.mine() returns bigint language sql as $$ select count(*) from :schema.jobs $$";
+    const counting =
+      "create function :schema.mine() returns bigint language sql as $$ select count(*) from :schema.jobs $$";
     expect(await hf.sql.migrate("mine", [{ name: "001_mine", sql: counting }])).toEqual(["001_mine"]);
     expect((await hf.sql.query("select :schema.mine() as jobs")).rows).toEqual([{ jobs: expect.any(String) }]);
     await hf.clock.advance("40d");

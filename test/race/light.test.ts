@@ -240,6 +240,18 @@ test("a settle that waited for the marking settles the ordinary way", async () =
   expect(rows).toEqual(Array.from({ length: 3 }, () => ({ attempt: 1, claim_count: 1 })));
 });
 
+test("a light claim that somebody keeps out for longer than a moment takes nothing, and says why", async () => {
+  await arena.insert(plain(3));
+  await other.begin();
+  const by = holder();
+  const { jobs } = await claimLight(other.store(SCHEMA), by, lane(), KIND, 2);
+  expect(jobs).toHaveLength(2);
+  expect(await claimLight(arena.store, holder(), lane(), KIND, 2)).toMatchObject({ jobs: [], isBlocked: true });
+  await other.commit();
+  expect(await claimLight(arena.store, holder(), lane(), KIND, 2)).toMatchObject({ jobs: [{}], isBlocked: false });
+  expect(await claimLight(arena.store, holder(), lane(), KIND, 2)).toMatchObject({ jobs: [], isBlocked: false });
+});
+
 test("a settle of a whole light claim ends just what its lease names, once", async () => {
   const [{ by, ids }, later] = [await taken(3), await taken(2)];
   expect(await settleLightClaim(arena.store, lease(by.token), 3, DAY_MS)).toBe(true);

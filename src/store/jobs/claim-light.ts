@@ -112,14 +112,17 @@ export interface KindDefaults {
   queue: string;
 }
 
-/** `isFull`: there may be more right after the last one. `fits`: how many jobs of this size one answer surely holds. */
+/**
+ * `isFull`: there may be more right after the last one. `fits`: how many jobs of this size one answer surely holds.
+ * `isBlocked`: somebody is at work in the lane and stays.
+ */
 export async function claimLight(
   store: Store,
   holder: { token: string; workerId: string },
   lane: LanePosition,
   kind: KindDefaults,
   limit: number,
-): Promise<{ jobs: ClaimedJob[]; isFull: boolean; fits: number }> {
+): Promise<{ jobs: ClaimedJob[]; isFull: boolean; fits: number; isBlocked: boolean }> {
   const { token, workerId } = holder;
   const values = [token, workerId, kind.leaseMs, lane.kind, lane.rank, lane.fromUs, lane.fromId, limit];
   let answer: Answer | undefined;
@@ -127,8 +130,9 @@ export async function claimLight(
     answer = (await store.query<Answer>(CLAIM_LIGHT, [...values, kind.attempts, kind.queue])).rows[0];
   } catch (error) {
     if (!isLockTimeout(error)) throw error;
+    return { jobs: [], isFull: false, fits: 0, isBlocked: true };
   }
-  if (!answer?.ids) return { jobs: [], isFull: false, fits: 0 };
+  if (!answer?.ids) return { jobs: [], isFull: false, fits: 0, isBlocked: false };
   const ids = answer.ids.split(",");
   const payloads = JSON.parse(`[${answer.payloads}]`) as unknown[];
   const others = answer.others === null ? undefined : (JSON.parse(`{${answer.others}}`) as Record<string, Other>);
@@ -156,5 +160,5 @@ export async function claimLight(
   const bytes =
     answer.payloads.length + answer.ids.length + (answer.others?.length ?? 0) + (answer.all_run_us?.length ?? 0);
   const fits = Math.floor((ROOM * LIGHT_BYTES * jobs.length) / bytes);
-  return { jobs, isFull: answer.found >= limit || answer.found > jobs.length, fits };
+  return { jobs, isFull: answer.found >= limit || answer.found > jobs.length, fits, isBlocked: false };
 }
