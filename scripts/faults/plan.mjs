@@ -29,7 +29,11 @@ const storm = (name, seconds, what) => ({
 /**
  * `seconds`: how long it takes. `files`: for vitest. `env`: what they are told. `isStorm`: it can be told how long.
  * `isUnseeded`: a seed would not repeat it. `hasNoResult`: what its tests say is all there is.
+ * @typedef {{ name: string, what: string, seconds: number, files: string[], env: Record<string, string>,
+ *   isStorm?: boolean, isUnseeded?: boolean, hasNoResult?: boolean }} Step
  */
+
+/** @type {Step[]} */
 export const PLAN = [
   {
     name: "interleavings",
