@@ -85,7 +85,7 @@ export const PLAN = [
   {
     name: "uploads",
     what: "uploads cut at random, the server killed in between",
-    seconds: 60,
+    seconds: 120,
     files: ["test/inbox/faults.test.ts"],
   },
   {
