@@ -1,6 +1,7 @@
 // The inbox of a server, over HTTP: bodies and downloads are streams.
 import type { OutputOf } from "../http/contract.ts";
 import type { CONTRACTS } from "../http/contracts.ts";
+import { orAfter } from "../shared/or-after.ts";
 import { ANSWER_WITHIN_MS, makeRequests, type Query, withQuery } from "./requests.ts";
 
 type Output<Name extends keyof typeof CONTRACTS> = OutputOf<(typeof CONTRACTS)[Name]>;
@@ -36,7 +37,7 @@ export function makeInboxApi(url: string, token: string | undefined): InboxApi {
       }),
     list: (recipient, query, signal) =>
       call(withQuery(at(recipient), query), {
-        signal: AbortSignal.any([AbortSignal.timeout(POLL_WITHIN_MS), ...(signal ? [signal] : [])]),
+        signal: orAfter(POLL_WITHIN_MS, ...(signal ? [signal] : [])),
       }),
     read: (recipient, id) =>
       call(at(recipient, `/${encodeURIComponent(id)}`), { signal: AbortSignal.timeout(ANSWER_WITHIN_MS) }),

@@ -9,6 +9,7 @@ import { OptionInvalid } from "../errors.ts";
 import type { Chore } from "../job/define-chore.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import type { Emitter } from "../shared/emitter.ts";
+import { orAfter } from "../shared/or-after.ts";
 import { checkLimit, checkNumberCursor, cutPage } from "../shared/page.ts";
 import { makePulses, type Pulses } from "../shared/pulse.ts";
 import { makeService, type Service } from "../shared/service.ts";
@@ -176,7 +177,7 @@ export function makeJanitor({ store, events, chores: own, pulses = makePulses() 
       const previews: ChorePreview[] = [];
       for (const { chore } of find(name)) {
         if (!chore.preview) continue;
-        const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(chore.deadlineMs)]);
+        const signal = orAfter(chore.deadlineMs, stopping.signal);
         const rows = await chore.preview({ signal, limit: PREVIEW_LIMIT });
         const more = Object.values(rows).some((count) => count >= PREVIEW_LIMIT);
         previews.push({ chore: chore.name, rows, more });

@@ -14,9 +14,16 @@ export interface Model {
 export function makeModel(embedder: Embedder, timeoutMs: number): Model {
   let known: string | undefined;
   const learn = async (text: string, signal: AbortSignal): Promise<Embedded> => {
-    const answer = await embedTexts(embedder, [text], AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
-    known = answer.label;
-    return answer;
+    // By a timer of our own: Node 20 forgets a timeout that only any() knows of.
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new DOMException("It took too long.", "TimeoutError")), timeoutMs);
+    try {
+      const answer = await embedTexts(embedder, [text], AbortSignal.any([signal, late.signal]));
+      known = answer.label;
+      return answer;
+    } finally {
+      clearTimeout(timer);
+    }
   };
   return {
     get known() {

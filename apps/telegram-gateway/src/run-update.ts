@@ -35,12 +35,15 @@ export function makeUpdateKind({ hf, bot, texts, send }: RunUpdateInput): JobKin
     async run(job) {
       const { update } = job.payload;
       const patience = makePatience(bot.slowAfterMs, () => tellSlow(job));
+      // By a timer of our own: Node 20 forgets a timeout that only any() knows of.
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(new DOMException("It took too long.", "TimeoutError")), bot.timeoutMs);
       try {
         const answer = await callHandler(bot, update, {
           bot: bot.slug,
           text: textOf(update),
           attempt: job.attempt,
-          signal: AbortSignal.any([job.signal, AbortSignal.timeout(bot.timeoutMs)]),
+          signal: AbortSignal.any([job.signal, late.signal]),
           log: job.log,
         });
         await patience.end();
@@ -57,6 +60,8 @@ export function makeUpdateKind({ hf, bot, texts, send }: RunUpdateInput): JobKin
         // The next try is half a minute away or more: the user should not wonder meanwhile.
         if (job.attempt < job.maxAttempts && !job.signal.aborted) await tellSlow(job);
         throw error;
+      } finally {
+        clearTimeout(timer);
       }
     },
   });
