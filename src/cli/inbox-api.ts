@@ -1,7 +1,7 @@
 // The inbox of a server, over HTTP: bodies and downloads are streams.
 import type { OutputOf } from "../http/contract.ts";
 import type { CONTRACTS } from "../http/contracts.ts";
-import { orAfter } from "../shared/or-after.ts";
+import { orAfter } from "../shared/either-signal.ts";
 import { ANSWER_WITHIN_MS, makeRequests, type Query, withQuery } from "./requests.ts";
 
 type Output<Name extends keyof typeof CONTRACTS> = OutputOf<(typeof CONTRACTS)[Name]>;

@@ -1,6 +1,7 @@
 // Requests to a running server: with its token, never redirected, and every refusal a Problem with the exit code that it
 // stands for.
 import type { ErrorBody } from "../http/errors.ts";
+import { eitherSignal } from "../shared/either-signal.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
 
@@ -48,7 +49,7 @@ export function makeRequests(url: string, token: string | undefined): Requests {
       try {
         const response = await reach(path, {
           headers: start > 0 ? { range: `bytes=${start}-` } : {},
-          signal: signal ? AbortSignal.any([silence.signal, signal]) : silence.signal,
+          signal: signal ? eitherSignal(silence.signal, signal) : silence.signal,
         });
         if (!response.ok) throw explainRefusal(url, response.status, parse(await response.text()));
         if (start > 0 && response.status !== 206) throw new Error("The server did not go on where it was asked to.");

@@ -11,6 +11,7 @@ import { makeAlarm } from "../shared/sleep.ts";
 import { checkId } from "../shared/check-id.ts";
 import { checkInboxName } from "../shared/inbox-name.ts";
 import { checkLimit, cutPage } from "../shared/page.ts";
+import { eitherSignal } from "../shared/either-signal.ts";
 import { ackParcels, type Acked } from "../store/inbox/ack.ts";
 import { type InboxFigures, readFigures } from "../store/inbox/figures.ts";
 import { listParcels } from "../store/inbox/list.ts";
@@ -208,7 +209,7 @@ export function makeInboxRoom({ db, store, limits, events }: InboxRoomInput): In
         const alarm = makeAlarm();
         const ring = (): void => alarm.ring();
         const unsubscribe = wake.subscribe(recipient, ring);
-        const over = signal ? AbortSignal.any([closing.signal, signal]) : closing.signal;
+        const over = signal ? eitherSignal(closing.signal, signal) : closing.signal;
         over.addEventListener("abort", ring);
         try {
           const until = performance.now() + timeoutMs;

@@ -8,6 +8,7 @@ import { isConnectionTrouble, isRetryable } from "../db/retryable.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import { jitter, makeAlarm } from "../shared/sleep.ts";
+import { eitherSignal } from "../shared/either-signal.ts";
 import { holdParcel, leaveParcel, takeParcels } from "../store/inbox/take.ts";
 import type { Parcel } from "../store/inbox/rows.ts";
 import type { Store } from "../store/sql.ts";
@@ -63,7 +64,7 @@ export async function* poll(input: PollInput, options: PollOptions): AsyncGenera
   const everyMs = atLeast("poll() every", durationMs("poll() every", options.every ?? "2s"), 10);
   const holdMs = atLeast("poll() hold", durationMs("poll() hold", options.hold ?? "1m"), 1_000);
   const { store, recipient, wake, closing, onTrouble } = input;
-  const over = options.signal ? AbortSignal.any([closing, options.signal]) : closing;
+  const over = options.signal ? eitherSignal(closing, options.signal) : closing;
   const alarm = makeAlarm();
   const ring = (): void => alarm.ring();
   const unsubscribe = wake.subscribe(recipient, ring);

@@ -9,7 +9,7 @@ import { OptionInvalid } from "../errors.ts";
 import type { Chore } from "../job/define-chore.ts";
 import type { HoldfastEvents } from "../metrics/events.ts";
 import type { Emitter } from "../shared/emitter.ts";
-import { orAfter } from "../shared/or-after.ts";
+import { orAfter } from "../shared/either-signal.ts";
 import { checkLimit, checkNumberCursor, cutPage } from "../shared/page.ts";
 import { makePulses, type Pulses } from "../shared/pulse.ts";
 import { makeService, type Service } from "../shared/service.ts";
