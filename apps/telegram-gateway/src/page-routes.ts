@@ -48,7 +48,7 @@ export function makePageRoutes(deskOf: (hf: Holdfast) => PageDesk): AppRoute[] {
       async handle({ hf, json }) {
         const { standIn } = deskOf(hf);
         if (!standIn) return refuse(409, "There is no stand-in here: it is part of holdfast dev.");
-        const { update } = (await json()) as { update?: unknown };
+        const { update } = ((await json()) ?? {}) as { update?: unknown };
         const delivery = await standIn.again(Number(update));
         return delivery ?? refuse(404, "The stand-in does not know this update; it forgets when it ends.");
       },

@@ -115,6 +115,8 @@ describe("refused at start", () => {
     ["an allow-list that lets nobody in", one({}, { allowedUsers: [] }), "allowedUsers is []"],
     ["a name that cannot be a path", { bots: { "Shop/1": bot({ handler: "echo" }) } }, "cannot be used"],
     ["zero for a time", one({}, { sessionTtl: "0s" }), "longer than that"],
+    ["bots as a list, tokens and all", { bots: [{ token: "nonsense" }] as never }, "is a list"],
+    ["a bot that is its token", { bots: { shop: "nonsense" as never } }, "no set of names"],
   ];
   test.each(cases)("%s", (_, options, why) => {
     let said = "";

@@ -267,7 +267,9 @@ function positive(where: string, value: unknown): number {
 
 function record(where: string, value: unknown): Record<string, unknown> {
   if (value !== null && typeof value === "object" && !Array.isArray(value)) return value as Record<string, unknown>;
-  throw new OptionInvalid(`${where} is ${shown(value)}.`, "Give names with values: { … }.");
+  // Not shown: a list of bots, or a bot that is a text, has a token in it.
+  const what = value === undefined ? "missing" : Array.isArray(value) ? "a list" : `no set of names (${typeof value})`;
+  throw new OptionInvalid(`${where} is ${what}.`, "Give names with values: { … }.");
 }
 
 function refuseOthers(where: string, given: object, known: readonly string[]): void {
