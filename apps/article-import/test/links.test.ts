@@ -80,6 +80,7 @@ describe("pasted text", () => {
     ",",
     "((",
     ")))",
+    `${")".repeat(4_000)} `,
     "https://a.example/x ",
     "https://a.example/,",
     '"',

@@ -26,16 +26,19 @@ function* rawTokens(text: string): Generator<string> {
 
 const PAIRS: Readonly<Record<string, string>> = { ")": "(", "]": "[", "}": "{", ">": "<" };
 
+/** Counted once, not anew for each mark that goes: a token may be thousands of brackets. */
 function bare(token: string): string {
-  let text = token.replace(/^[<([{"'“”„‘’«»*•–—-]+/u, "");
-  for (;;) {
-    const last = text.at(-1);
-    if (last === undefined) return text;
+  const text = token.replace(/^[<([{"'“”„‘’«»*•–—-]+/u, "");
+  const counts = new Map<string, number>();
+  for (const mark of text) counts.set(mark, (counts.get(mark) ?? 0) + 1);
+  let end = text.length;
+  for (; end > 0; end -= 1) {
+    const last = text[end - 1]!;
     const opener = PAIRS[last];
-    const isPart = opener === undefined ? !/[.,;:!?"'“”‘’«»*]/u.test(last) : count(text, opener) >= count(text, last);
-    if (isPart) return text;
-    text = text.slice(0, -1);
+    const closers = counts.get(last) ?? 0;
+    const isPart = opener === undefined ? !/[.,;:!?"'“”‘’«»*]/u.test(last) : (counts.get(opener) ?? 0) >= closers;
+    if (isPart) break;
+    counts.set(last, closers - 1);
   }
+  return text.slice(0, end);
 }
-
-const count = (text: string, mark: string): number => text.split(mark).length - 1;
