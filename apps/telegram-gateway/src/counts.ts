@@ -16,6 +16,8 @@ export const COUNTED = [
 export type Counted = (typeof COUNTED)[number];
 
 const FLUSH_EVERY_MS = 1_000;
+/** At the end: a process that stops does not wait for a database that is away. */
+const STOP_MS = 3_000;
 
 export interface Counts {
   add(bot: string, what: Counted): void;
@@ -28,7 +30,15 @@ export interface Counts {
 export function makeCounts(hf: Holdfast): Counts {
   let waiting = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
-  let flushing: Promise<void> = Promise.resolve();
+  let isFlushing = false;
+  let last: Promise<unknown> = Promise.resolve();
+
+  /** One after the other: what is being written is neither in the table nor waiting, or in both. */
+  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = last.then(work);
+    last = turn.catch(() => {});
+    return await turn;
+  }
 
   async function flush(): Promise<void> {
     if (waiting.size === 0) return;
@@ -50,37 +60,45 @@ export function makeCounts(hf: Holdfast): Counts {
     }
   }
 
+  async function readAll(): Promise<Record<string, Partial<Record<Counted, number>>>> {
+    const { rows } = await hf.sql.query<{ bot: string; what: Counted; total: string }>(
+      "select bot, what, total::text as total from :schema.telegram_counts limit 10000",
+    );
+    const counts: Record<string, Partial<Record<Counted, number>>> = {};
+    const add = (bot: string, what: Counted, total: number): void => {
+      const of = (counts[bot] ??= {});
+      of[what] = (of[what] ?? 0) + total;
+    };
+    for (const { bot, what, total } of rows) add(bot, what, Number(total));
+    for (const [name, total] of waiting) {
+      const [bot = "", what] = name.split(" ");
+      add(bot, what as Counted, total);
+    }
+    return counts;
+  }
+
   return {
     add(bot, what) {
       const name = `${bot} ${what}`;
       waiting.set(name, (waiting.get(name) ?? 0) + 1);
     },
-    async read() {
-      const { rows } = await hf.sql.query<{ bot: string; what: Counted; total: string }>(
-        "select bot, what, total::text as total from :schema.telegram_counts limit 10000",
-      );
-      const counts: Record<string, Partial<Record<Counted, number>>> = {};
-      const add = (bot: string, what: Counted, total: number): void => {
-        const of = (counts[bot] ??= {});
-        of[what] = (of[what] ?? 0) + total;
-      };
-      for (const { bot, what, total } of rows) add(bot, what, Number(total));
-      for (const [name, total] of waiting) {
-        const [bot = "", what] = name.split(" ");
-        add(bot, what as Counted, total);
-      }
-      return counts;
-    },
+    read: () => inTurn(readAll),
     start(onTrouble) {
       timer = setInterval(() => {
-        flushing = flushing.then(flush).catch(onTrouble);
+        // One that takes long is not joined by one more every second.
+        if (isFlushing) return;
+        isFlushing = true;
+        void inTurn(flush)
+          .catch(onTrouble)
+          .finally(() => (isFlushing = false));
       }, FLUSH_EVERY_MS);
       timer.unref();
     },
     async stop() {
       clearInterval(timer);
-      await flushing;
-      await flush();
+      let late: NodeJS.Timeout | undefined;
+      const limit = new Promise<void>((resolve) => (late = setTimeout(resolve, STOP_MS)));
+      await Promise.race([inTurn(flush), limit]).finally(() => clearTimeout(late));
     },
   };
 }

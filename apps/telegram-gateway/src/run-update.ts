@@ -1,6 +1,6 @@
 // The kinds that handle updates, one for each async bot, so that each has its own ladder, limits and figures. A run ends
 // with one commit: the update's row, the answer, the job that sends it, the handler's own effects, the completion.
-import { defineJob, type Duration, type Holdfast, type JobContext, type JobKind } from "holdfast";
+import { defineJob, type Duration, Fatal, Gone, type Holdfast, type JobContext, type JobKind } from "holdfast";
 import type { Bot, Texts } from "./config/bot.ts";
 import { callHandler } from "./handlers/call.ts";
 import { recordUpdate, say, type SendPayload } from "./messages.ts";
@@ -35,15 +35,12 @@ export function makeUpdateKind({ hf, bot, texts, send }: RunUpdateInput): JobKin
     async run(job) {
       const { update } = job.payload;
       const patience = makePatience(bot.slowAfterMs, () => tellSlow(job));
-      // By a timer of our own: Node 20 forgets a timeout that only any() knows of.
-      const late = new AbortController();
-      const timer = setTimeout(() => late.abort(new DOMException("It took too long.", "TimeoutError")), bot.timeoutMs);
       try {
         const answer = await callHandler(bot, update, {
           bot: bot.slug,
           text: textOf(update),
           attempt: job.attempt,
-          signal: AbortSignal.any([job.signal, late.signal]),
+          signal: job.signal,
           log: job.log,
         });
         await patience.end();
@@ -58,10 +55,8 @@ export function makeUpdateKind({ hf, bot, texts, send }: RunUpdateInput): JobKin
       } catch (error) {
         await patience.end();
         // The next try is half a minute away or more: the user should not wonder meanwhile.
-        if (job.attempt < job.maxAttempts && !job.signal.aborted) await tellSlow(job);
+        if (job.attempt < job.maxAttempts && !job.signal.aborted && !isLast(error)) await tellSlow(job);
         throw error;
-      } finally {
-        clearTimeout(timer);
       }
     },
   });
@@ -80,6 +75,16 @@ export function makeUpdateKind({ hf, bot, texts, send }: RunUpdateInput): JobKin
       job.log.warn("The user could not be told that it takes longer", { error: String(error) });
     }
   }
+}
+
+/** Given up, or nothing is left to do: no try follows. Also if it is wrapped, as Holdfast itself sees it. */
+function isLast(error: unknown): boolean {
+  let link = error;
+  for (let depth = 0; depth < 10 && link instanceof Error; depth += 1) {
+    if (link instanceof Fatal || link instanceof Gone) return true;
+    link = link.cause;
+  }
+  return false;
 }
 
 /** Calls `tell` after a while, unless it ended before; `end` waits for a call that is under way. */

@@ -114,7 +114,8 @@ async function handleNow(desk: Desk, bot: Bot, update: Update): Promise<Counted>
       bot: bot.slug,
       text: textOf(update),
       attempt: 1,
-      signal: AbortSignal.timeout(bot.timeoutMs),
+      // Nobody takes the work away from it: an update that Telegram no longer waits for is delivered again.
+      signal: new AbortController().signal,
       log,
     });
   } catch (error) {

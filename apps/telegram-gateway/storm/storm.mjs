@@ -21,6 +21,8 @@ const root = join(here, "..", "..", "..");
 const SECRET = "a-secret-of-the-storm";
 const TOKEN = "4711:the-token-of-the-storm";
 const SCHEMA = "storm";
+/** Leases are of one second: a job whose process was killed has long run again. */
+const FORGIVEN_MS = 60_000;
 
 /** `standIn`: the url of a stand-in for Telegram. `say`: told how it goes. Throws if anything is lost, doubled or out of order. */
 export async function storm({ database, standInUrl, updates = 2_000, chats = 50, kills = 40, say = () => {} }) {
@@ -65,21 +67,11 @@ export async function storm({ database, standInUrl, updates = 2_000, chats = 50,
   try {
     await Promise.all(processes.map((process) => process.ready()));
     say(`${updates} updates in ${chats} chats, ${kills} kills`);
-    let isOver = false;
-    const killing = (async () => {
-      while (tally.kills < kills && !isOver) {
-        await sleep(150 + Math.random() * 250);
-        // Three kills in a row that meet the same job would rightly bury it.
-        await forgiven(sql);
-        const victim = processes[tally.kills % processes.length];
-        if (!victim.isReady) continue;
-        victim.kill();
-        tally.kills += 1;
-      }
-    })();
-    await deliverAll({ servers, updates, chats, tally, lasts: () => tally.kills < kills });
-    isOver = true;
-    await killing;
+    const course = { isOver: false };
+    await together(course, [
+      killAll({ sql, processes, kills, tally, course }),
+      deliverAll({ servers, updates, chats, kills, tally, course }),
+    ]);
     say(`${tally.deliveries} deliveries, ${tally.refused} not taken, ${tally.duplicates} known, ${tally.kills} kills`);
     await drained(sql);
     return { ...tally, ...(await judge(sql, updates)) };
@@ -90,39 +82,64 @@ export async function storm({ database, standInUrl, updates = 2_000, chats = 50,
   }
 }
 
-async function deliverAll({ servers, updates, chats, tally, lasts }) {
+/** Until all have ended: the first that fails ends the others too, and is what went wrong. */
+async function together(course, works) {
+  let failure;
+  const ended = works.map(async (work) => {
+    try {
+      await work;
+    } catch (error) {
+      failure ??= { error };
+      course.isOver = true;
+    }
+  });
+  await Promise.all(ended);
+  if (failure) throw failure.error;
+}
+
+/** As long as there is something to deliver. */
+async function killAll({ sql, processes, kills, tally, course }) {
+  while (tally.kills < kills && !course.isOver) {
+    await sleep(150 + Math.random() * 250);
+    // Three kills in a row that meet the same job would rightly bury it.
+    await forgiven(sql, course);
+    if (course.isOver) return;
+    const victim = processes[tally.kills % processes.length];
+    if (!victim.isReady) continue;
+    victim.kill();
+    tally.kills += 1;
+  }
+}
+
+async function deliverAll({ servers, updates, chats, kills, tally, course }) {
   const again = [];
   const perChat = Array.from({ length: chats }, () => []);
   for (let id = 1; id <= updates; id += 1) perChat[id % chats].push(id);
-  const pace = async () => {
-    // The deliveries last as long as the kills do.
-    if (lasts()) await sleep(Math.random() * 60);
-  };
-  const first = Promise.all(
-    perChat.map(async (ids) => {
-      for (const id of ids) {
-        await deliver(servers, id, chats, tally, true);
-        const times = Math.floor(Math.random() * 5);
-        for (let n = 0; n < times; n += 1) again.splice(Math.floor(Math.random() * (again.length + 1)), 0, id);
-        await pace();
-      }
-    }),
-  );
-  let isFirstOver = false;
-  void first.then(() => (isFirstOver = true));
+  let open = chats;
+  const first = perChat.map(async (ids) => {
+    for (const id of ids) {
+      if (course.isOver) return;
+      await deliver({ servers, id, chats, tally, course, insists: true });
+      const times = Math.floor(Math.random() * 5);
+      for (let n = 0; n < times; n += 1) again.splice(Math.floor(Math.random() * (again.length + 1)), 0, id);
+      // The deliveries last as long as the kills do.
+      if (tally.kills < kills) await sleep(Math.random() * 60);
+    }
+    open -= 1;
+  });
   const redelivering = Array.from({ length: 8 }, async () => {
-    while (!isFirstOver || again.length > 0) {
+    while (!course.isOver && (open > 0 || again.length > 0)) {
       const id = again.pop();
       if (id === undefined) await sleep(20);
-      else await deliver(servers, id, chats, tally, Math.random() < 0.5);
+      else await deliver({ servers, id, chats, tally, course, insists: Math.random() < 0.5 });
     }
   });
-  await first;
-  await Promise.all(redelivering);
+  await together(course, [...first, ...redelivering]);
+  course.isOver = true;
 }
 
 /** As Telegram: until it hears a 2xx. `insists`: a redelivery may also give up. */
-async function deliver(servers, id, chats, tally, insists) {
+async function deliver({ servers, id, chats, tally, course, insists }) {
   const chat = (id % chats) + 1;
   const from = { id: chat, is_bot: false, first_name: `user ${chat}` };
   const message = { message_id: id, date: 1, chat: { id: chat, type: "private" }, from, text: `text ${id}` };
@@ -147,7 +164,7 @@ async function deliver(servers, id, chats, tally, insists) {
       // Killed in the middle: nobody knows whether it was taken.
     }
     tally.refused += 1;
-    if (!insists) return;
+    if (!insists || course.isOver) return;
     await sleep(50);
   }
   throw new Error(`Update ${id} was never taken`);
@@ -180,9 +197,17 @@ async function judge(sql, updates) {
   return { effects: rows.length, ranAgain: claims[0].again };
 }
 
-async function forgiven(sql) {
-  const asked = () => sql.query(`select 1 from ${SCHEMA}.jobs where crash_count > 0 limit 1`);
-  while ((await asked()).rowCount > 0) await sleep(50);
+async function forgiven(sql, course) {
+  const end = Date.now() + FORGIVEN_MS;
+  while (!course.isOver) {
+    const { rows } = await sql.query(
+      `select id, kind, state, hold, crash_count as crashes from ${SCHEMA}.jobs where crash_count > 0 limit 5`,
+    );
+    if (rows.length === 0) return;
+    if (Date.now() > end)
+      throw new Error(`Not run again ${FORGIVEN_MS / 1_000} s after a kill: ${JSON.stringify(rows)}`);
+    await sleep(50);
+  }
 }
 
 async function drained(sql) {

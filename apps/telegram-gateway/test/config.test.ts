@@ -77,6 +77,11 @@ test("the names in the environment, and that the configuration wins over them", 
   });
 });
 
+test("the slash at the end of a bot's address stays: the address without it is another one", () => {
+  const gateway = readGateway(one({ handler: "http", http: { url: "http://shop.internal/hook/?to=a/" } }), {});
+  expect(gateway.bots.get("shop")!.http!.url.href).toBe("http://shop.internal/hook/?to=a/");
+});
+
 test("without a configuration there are the sample bots, each with a token of its own", () => {
   const [first, second] = [readGateway(undefined, {}), readGateway(undefined, {})];
   expect(first.isSample).toBe(true);
@@ -115,6 +120,15 @@ describe("refused at start", () => {
     ["an allow-list that lets nobody in", one({}, { allowedUsers: [] }), "allowedUsers is []"],
     ["a name that cannot be a path", { bots: { "Shop/1": bot({ handler: "echo" }) } }, "cannot be used"],
     ["zero for a time", one({}, { sessionTtl: "0s" }), "longer than that"],
+    ["a limit that no timer can keep", one({ handler: () => "", async: true, timeout: "597h" }), "At most 596h"],
+    ["a wait that no timer can keep", one({ slowAfter: "597h" }), "At most 596h"],
+    ["a limit beside that of http", one({ handler: "http", http, timeout: "20s" }), "http.timeout"],
+    [
+      "a limit beside that of a script",
+      one({ handler: "script", script: { command: ["a"] }, timeout: "20s" }),
+      "script.timeout",
+    ],
+    ["a limit for what takes no time", one({ timeout: "20s" }), "Leave timeout out"],
     ["bots as a list, tokens and all", { bots: [{ token: "nonsense" }] as never }, "is a list"],
     ["a bot that is its token", { bots: { shop: "nonsense" as never } }, "no set of names"],
   ];
@@ -134,6 +148,10 @@ describe("refused at start", () => {
   test("the timeout's cap itself is taken", () => {
     const gateway = readGateway(one({ handler: "http", http: { ...http, timeout: "30s" } }), {});
     expect(gateway.bots.get("shop")!.timeoutMs).toBe(30_000);
+  });
+  test("the longest time a timer can keep is taken", () => {
+    const options = one({ handler: () => "", async: true, timeout: "596h", slowAfter: "596h" });
+    expect(readGateway(options, {}).bots.get("shop")).toMatchObject({ timeoutMs: 2_145_600_000 });
   });
   test("ALLOWED_USERS with a name in it", () => {
     expect(() => readGateway(one({}), { ALLOWED_USERS: "12,@ada" })).toThrow("@ada");

@@ -1,4 +1,5 @@
 // The ladder, the word that it takes longer, and the one word that it was given up. On both tiers.
+import { Fatal, Gone } from "holdfast";
 import { beforeAll, describe, expect, test } from "vitest";
 import { TIERS, useHoldfast } from "../../../test/support/open-test.ts";
 import { bot, message, openScene, type Scene } from "./scene.ts";
@@ -28,6 +29,13 @@ describe.each(TIERS)("%s", (tier) => {
             // Until the user was told.
             while (!scene.texts(51).includes(SLOW)) await new Promise((resolve) => setTimeout(resolve, 10));
             return "at last";
+          },
+        }),
+        hopeless: bot({
+          async: true,
+          handler(_, { text }) {
+            const cause = text === "gone" ? new Gone("no such order") : new Fatal("no such word");
+            throw new Error("cannot be done", { cause });
           },
         }),
         orderly: bot({
@@ -66,6 +74,16 @@ describe.each(TIERS)("%s", (tier) => {
     // Telegram delivers a dead one again: known, and nothing runs.
     expect(await scene.post("broken", message(1, "it", 50))).toMatchObject({ came: "duplicate" });
     expect(await scene.runDue()).toMatchObject({ runs: 0 });
+  });
+
+  test("what is given up at once is not being worked on: the user hears one thing", async () => {
+    await scene.post("hopeless", message(5, "word", 53));
+    expect(await scene.runDue()).toMatchObject({ dead: 1 });
+    expect(scene.texts(53)).toEqual([GAVE_UP]);
+    // Nothing is left to do for it, and nothing would follow.
+    await scene.post("hopeless", message(6, "gone", 54));
+    expect(await scene.runDue()).toMatchObject({ dead: 0, retrying: 0 });
+    expect(scene.texts(54)).toEqual([]);
   });
 
   test("retried by hand it dies again without another word; mended and retried, the user gets the result", async () => {

@@ -144,6 +144,24 @@ describe("script", () => {
     );
   });
 
+  test.each([
+    ["in its group", false],
+    ["in a group of its own", true],
+  ])(
+    "what it left running %s and holds its output open does not turn its answer into a timeout",
+    async (_, detached) => {
+      const file = join(folder, `left-${String(detached)}`);
+      const child = `require("fs").writeFileSync(${JSON.stringify(file)}, String(process.pid)); setInterval(() => {}, 1000)`;
+      const options = JSON.stringify({ stdio: ["ignore", "inherit", "inherit"], detached });
+      const code = `console.log("the answer");
+      require("child_process").spawn(process.execPath, ["--eval", ${JSON.stringify(child)}], ${options}).unref();
+      const wait = setInterval(() => { if (require("fs").existsSync(${JSON.stringify(file)})) clearInterval(wait); }, 10)`;
+      expect(await script(code, { timeout: "20s" })).toEqual({ text: "the answer" });
+      if (detached) process.kill(Number(readFileSync(file, "utf8")), "SIGKILL");
+    },
+    30_000,
+  );
+
   test("what it started ends with it, and with the job", async () => {
     const file = join(folder, "grandchild");
     const child = `setInterval(() => require("fs").writeFileSync(${JSON.stringify(file)}, String(Date.now())), 20)`;

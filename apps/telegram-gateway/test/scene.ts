@@ -1,6 +1,6 @@
 // The gateway as somebody has it: the app on a real database, its HTTP server, and the stand-in for Telegram.
 import { afterAll } from "vitest";
-import { prepareApps, startApps, type AnyJobKind } from "holdfast";
+import { prepareApps, startApps, type AnyJobKind, type Logger } from "holdfast";
 import { serve } from "holdfast/http";
 import { runDue, type DueRuns, type TestHoldfast } from "holdfast/testing";
 import { type BotOptions, type GatewayOptions, StandIn, type StandInOptions, telegramGateway } from "../src/index.ts";
@@ -44,12 +44,13 @@ export async function openScene(
   hf: TestHoldfast,
   options: GatewayOptions,
   standInOptions: StandInOptions = {},
+  log?: Logger,
 ): Promise<Scene> {
   const standIn = await StandIn.start({ pauseMs: 20, ...standInOptions });
   const app = telegramGateway({ apiRoot: standIn.url, ...options }, {});
   const kinds = await prepareApps(hf, [app]);
   const server = await serve({ hf, kinds, apps: [app], port: 0, token: ADMIN });
-  const stopApps = await startApps(hf, [app], { url: server.url });
+  const stopApps = await startApps(hf, [app], { url: server.url, ...(log && { log }) });
   afterAll(async () => {
     await stopApps();
     await server.close();

@@ -169,12 +169,11 @@ describe.each(TIERS)("%s", (tier) => {
     expect(await scene.post("door", message(48, "open sesame", user))).toMatchObject({ came: "handled" });
     expect(await scene.post("vault", message(49, "gold", user))).toMatchObject({ came: "accepted" });
     await scene.runDue();
-    expect(scene.texts(user).slice(5)).toEqual([
-      "Too many tries. Please wait a quarter of an hour.",
-      "Please sign in first.",
-      "You are signed in.",
-      "gold",
-    ]);
+    const texts = scene.texts(user).slice(5);
+    // Each bot is a chat of its own, in order; which of the two speaks first is open.
+    const ofDoor = ["Too many tries. Please wait a quarter of an hour.", "You are signed in."];
+    expect(texts.filter((text) => ofDoor.includes(text))).toEqual(ofDoor);
+    expect(texts.filter((text) => !ofDoor.includes(text))).toEqual(["Please sign in first.", "gold"]);
   });
 
   test("the page's routes want a token, and typing wants the stand-in of holdfast dev", async () => {

@@ -15,7 +15,7 @@ export interface HandlerContext {
   text: string;
   /** 1 for the first try. */
   attempt: number;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when its time is over, or nobody waits for the answer any more. */
   signal: AbortSignal;
   log: JobLog;
 }
@@ -57,13 +57,13 @@ export interface BotOptions {
   async?: boolean;
   /** Only for who has shown the secret to the bot with the handler `auth`. True if not given. */
   requireAuth?: boolean;
-  /** How long a handler may take before the user is told that it goes on. 10s if not given. */
+  /** How long a handler may take before the user is told that it goes on. 10s if not given, at most 596h. */
   slowAfter?: Duration;
   /** The pauses between the tries. 30s, 2m, 10m, 1h if not given. */
   ladder?: readonly Duration[];
   /** 5 if not given. */
   attempts?: number;
-  /** How long one run of a handler in TypeScript may take: 10m if not given, 30s for a bot that is not async. */
+  /** How long one run of a handler in TypeScript may take: 10m if not given, at most 596h; 30s for a bot that is not async. */
   timeout?: Duration;
 }
 

@@ -11,6 +11,8 @@ const ATTEMPTS = 5;
 const SYNC_CAP_MS = 30_000;
 const HTTP_CAP_MS = 30_000;
 const SCRIPT_CAP_MS = 3_600_000;
+/** What a timer of Node can wait for: it takes a longer time for none at all. */
+const TIMER_CAP_MS = 596 * 3_600_000;
 
 const TEXTS: Texts = {
   slow: "Working on it …",
@@ -60,8 +62,8 @@ export function checkGateway(where: string, options: unknown, isSample = false):
     allowedUsers: checkUsers(`${where} allowedUsers`, given.allowedUsers),
     authSecret: checkAuthSecret(given.authSecret),
     sessionTtlMs: positive("sessionTtl", given.sessionTtl ?? "24h"),
-    apiRoot: checkUrl("apiRoot", given.apiRoot ?? DEFAULT_API_ROOT),
-    publicUrl: given.publicUrl === undefined ? undefined : checkUrl("publicUrl", given.publicUrl),
+    apiRoot: checkRoot("apiRoot", given.apiRoot ?? DEFAULT_API_ROOT),
+    publicUrl: given.publicUrl === undefined ? undefined : checkRoot("publicUrl", given.publicUrl),
     keepMs: given.keep === "forever" ? null : durationMs("keep", given.keep ?? "168h"),
     texts: checkTexts(given.texts ?? {}),
     isSample,
@@ -111,8 +113,9 @@ function checkBot(slug: string, options: unknown): Bot {
   }
   const http = checkHttp(where, handler === "http", given.http);
   const script = checkScript(where, handler === "script", isAsync, given.script);
+  if (given.timeout !== undefined && typeof handler === "string") refuseTimeout(where, handler);
   const timeoutMs =
-    http?.timeoutMs ?? script?.timeoutMs ?? positive(`${where} timeout`, given.timeout ?? (isAsync ? "10m" : "30s"));
+    http?.timeoutMs ?? script?.timeoutMs ?? timerMs(`${where} timeout`, given.timeout ?? (isAsync ? "10m" : "30s"));
   if (!isAsync && timeoutMs > SYNC_CAP_MS) {
     throw new OptionInvalid(`${where} is not async and its handler may take longer than 30s.`, "Set async: true.");
   }
@@ -131,11 +134,17 @@ function checkBot(slug: string, options: unknown): Bot {
     script,
     isAsync,
     requiresAuth: handler === "auth" ? false : (requireAuth ?? true),
-    slowAfterMs: positive(`${where} slowAfter`, given.slowAfter ?? "10s"),
+    slowAfterMs: timerMs(`${where} slowAfter`, given.slowAfter ?? "10s"),
     ladder: checkLadder(where, given.ladder),
     attempts: checkCount(`${where} attempts`, given.attempts ?? ATTEMPTS, 1, 100),
     timeoutMs,
   };
+}
+
+/** It is the limit of a function; for the others it would say nothing. */
+function refuseTimeout(where: string, handler: string): never {
+  const hint = handler === "http" || handler === "script" ? `Write it as ${handler}.timeout.` : "Leave timeout out.";
+  throw new OptionInvalid(`${where} has a timeout, and the handler ${handler}.`, hint);
 }
 
 function checkHttp(where: string, isUsed: boolean, given: HttpOptions | undefined): Bot["http"] {
@@ -234,10 +243,15 @@ function checkTexts(given: unknown): Texts {
 function checkUrl(where: string, url: unknown): string {
   if (typeof url === "string" && /^https?:\/\//.test(url) && URL.canParse(url)) {
     const { username, password } = new URL(url);
-    if (username === "" && password === "") return url.replace(/\/+$/, "");
+    if (username === "" && password === "") return url;
     throw new OptionInvalid(`${where} holds a user name or a password.`, "Give them in headers.");
   }
   throw new OptionInvalid(`${where} is ${shown(url)}.`, "Write an address such as http://127.0.0.1:8080/telegram.");
+}
+
+/** An address that paths are put behind. */
+function checkRoot(where: string, url: unknown): string {
+  return checkUrl(where, url).replace(/\/+$/, "");
 }
 
 function checkForm(where: string, name: string, value: unknown, form: RegExp, hint: string): string {
@@ -263,6 +277,12 @@ function positive(where: string, value: unknown): number {
   const ms = durationMs(where, value);
   if (ms > 0) return ms;
   throw new OptionInvalid(`${where} is ${shown(value)}.`, "It has to be longer than that.");
+}
+
+function timerMs(where: string, value: unknown): number {
+  const ms = positive(where, value);
+  if (ms <= TIMER_CAP_MS) return ms;
+  throw new OptionInvalid(`${where} is ${shown(value)}.`, "At most 596h.");
 }
 
 function record(where: string, value: unknown): Record<string, unknown> {

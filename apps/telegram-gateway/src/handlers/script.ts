@@ -1,11 +1,13 @@
 // Handler `script`: a program with the update on its input and the answer on its output. No shell; nothing of this
-// process's environment but what it needs to run; its whole process group ends with its time, its output limit or the
-// job.
+// process's environment but what it needs to run; its whole process group ends with it, with its time, its output limit or
+// the job.
 import { spawn } from "node:child_process";
 import type { Answer, Bot, HandlerContext } from "../config/bot.ts";
 import type { Update } from "../update.ts";
 
 const MAX_COMPLAINT = 4_096;
+/** For output of a program that has ended and whose pipes somebody still holds: what it wrote is in them already. */
+const DRAIN_MS = 200;
 /** Of the environment of this process; the rest may hold tokens. */
 const PASSED_ON = ["PATH", "LANG", "LC_ALL", "TZ", "TMPDIR"];
 
@@ -36,6 +38,7 @@ export function callScript(
     let size = 0;
     let complaint = "";
     let broken: Error | undefined;
+    let drain: NodeJS.Timeout | undefined;
     const stop = (error: Error): void => {
       broken ??= error;
       endGroup(child.pid);
@@ -60,14 +63,25 @@ export function callScript(
       broken ??= new Error(`${program} cannot be started: ${error.message}`);
       finish(null, null);
     });
+    child.on("exit", (code, ended) => {
+      // Whatever it left running in the background.
+      endGroup(child.pid);
+      drain = setTimeout(() => {
+        // After what is there to read was read, however late this process is.
+        setImmediate(() => {
+          finish(code, ended);
+          child.stdout.destroy();
+          child.stderr.destroy();
+        });
+      }, DRAIN_MS);
+    });
     child.on("close", finish);
     child.stdin.end(JSON.stringify(update));
 
     function finish(code: number | null, ended: NodeJS.Signals | null): void {
       clearTimeout(timer);
+      clearTimeout(drain);
       signal.removeEventListener("abort", onAbort);
-      // Whatever it left running in the background.
-      endGroup(child.pid);
       if (broken) return reject(broken);
       if (code !== 0) {
         const how = code === null ? `was ended by ${ended}` : `ended with ${code}`;
