@@ -1,13 +1,13 @@
 // The chat's page. Asks once a second while somebody looks, and changes only what has changed, so that neither the focus nor
 // the place in a list is lost. Files go up as soon as they are dropped; a message mentions them when it is sent.
-import { call, fill, headers, make, onSignIn, watch } from "/apps/page.js";
+import { call, fill, headers, make, newId, onSignIn, watch } from "/apps/page.js";
 import { bytes, moment, words } from "./words.js";
 
 const PAUSE_MS = 1000;
 
 const byId = (id) => document.getElementById(id);
 /** @type {{ workspace: string | null, [more: string]: any }} */
-const state = { workspace: null, offset: 0, limits: null, attached: [], sample: null, isSending: false };
+const state = { workspace: null, offset: 0, limits: null, attached: [], sample: null, isSending: false, sent: null };
 
 const now = () => new Date(Date.now() + state.offset);
 
@@ -214,23 +214,35 @@ function remove(entry) {
   byId("text").focus();
 }
 
+/** What is sent again as it was is the same message: the answer to the first time may have been lost. */
 async function send() {
-  const files = state.attached.filter((entry) => entry.uri !== null).map(({ uri }) => uri);
+  const { workspace, attached } = state;
+  const files = attached.filter((entry) => entry.uri !== null).map(({ uri }) => uri);
   const text = byId("text").value;
   if (text.trim() === "" && files.length === 0) return;
+  const what = JSON.stringify([workspace, text, files]);
+  state.sent = { id: state.sent?.what === what ? state.sent.id : newId(), what, text, attached: [...attached] };
   state.isSending = true;
   showSend();
   try {
-    await call("POST", `/workspaces/${state.workspace}/chat/messages`, { text, files });
-    byId("text").value = "";
-    state.attached = [];
-    byId("note").textContent = "";
+    await call("POST", `/workspaces/${workspace}/chat/messages`, { id: state.sent.id, text, files });
+    arrived();
   } catch (error) {
     byId("note").textContent = error.message;
   }
   state.isSending = false;
   showAttached();
   await refresh();
+}
+
+/** Takes away what was sent, and leaves what was written and attached meanwhile. */
+function arrived() {
+  const { text, attached } = state.sent;
+  const input = byId("text");
+  if (input.value.startsWith(text)) input.value = input.value.slice(text.length).trimStart();
+  state.attached = state.attached.filter((entry) => !attached.includes(entry));
+  state.sent = null;
+  byId("note").textContent = "";
 }
 
 // What is there
@@ -249,6 +261,11 @@ async function look() {
       const chat = await call("GET", `/workspaces/${state.workspace}/chat`);
       state.offset = Date.parse(chat.now) - Date.now();
       showChat(chat);
+      // Only its answer was lost.
+      if (!state.isSending && chat.messages.some(({ id }) => id === state.sent?.id)) {
+        arrived();
+        showAttached();
+      }
     }
     byId("live").textContent = sample
       ? "A sample workspace on this machine. Drop a file, then start it."

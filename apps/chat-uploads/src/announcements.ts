@@ -16,7 +16,13 @@ export interface Announcements {
   close(): void;
 }
 
-export function makeAnnouncements(onAnnounced: (announcement: Announcement) => void): Announcements {
+export interface AnnouncementsOptions {
+  onAnnounced: (announcement: Announcement) => void;
+  /** What it announces has happened, whatever becomes of the telling. */
+  onFault: (error: unknown) => void;
+}
+
+export function makeAnnouncements({ onAnnounced, onFault }: AnnouncementsOptions): Announcements {
   const waiting = new Map<string, Set<() => void>>();
   let isClosed = false;
   const wake = (hearers: Iterable<() => void>): void => {
@@ -28,7 +34,8 @@ export function makeAnnouncements(onAnnounced: (announcement: Announcement) => v
     },
     announce(announcement) {
       wake(waiting.get(announcement.workspaceId) ?? []);
-      onAnnounced(announcement);
+      // One that is async rejects instead of throwing.
+      new Promise<void>((resolve) => resolve(onAnnounced(announcement))).catch(onFault);
     },
     next(workspaceId, ms, signal) {
       let settle: () => void = () => {};

@@ -47,15 +47,19 @@ export function chatUploads(options: ChatUploadsOptions = {}): App {
 }
 
 function makeDesk(hf: Holdfast, settings: Settings): Desk {
-  return {
+  const desk: Desk = {
     hf,
     settings,
-    announcements: makeAnnouncements(settings.onAnnounced),
+    announcements: makeAnnouncements({
+      onAnnounced: settings.onAnnounced,
+      onFault: (error) => desk.log.error("onAnnounced of chatUploads() failed", { error: String(error) }),
+    }),
     push: makePush(hf, settings.post),
     log: { debug() {}, info() {}, warn() {}, error() {} },
     sample: undefined,
     offlineAfterMs: settings.offlineAfterMs,
   };
+  return desk;
 }
 
 async function start(desk: Desk, { mode, url, log }: AppStart, isSaid: boolean): Promise<() => Promise<void>> {

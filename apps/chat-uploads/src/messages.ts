@@ -51,7 +51,14 @@ export async function addMessage(
        values ($1, $2, $3, $4, :schema.clock()) on conflict (id) do nothing`,
       [id, workspaceId, author, text],
     );
-    if (rowCount === 0) return false;
+    if (rowCount === 0) {
+      const { rows } = await tx.query(
+        "select 1 from :schema.chat_uploads_messages where id = $1 and workspace_id = $2 and author = $3",
+        [id, workspaceId, author],
+      );
+      if (rows.length === 0) throw idTaken(id);
+      return false;
+    }
     const files = await attach(tx, workspaceId, id, fileIds);
     if (author === "workspace") return true;
     const [seq] = await addNotices(tx, workspaceId, [
@@ -95,6 +102,9 @@ async function attach(tx: SqlTransaction, workspaceId: string, messageId: string
     return { file_id: id, name, mimeType, size: Number(size), uri: uriOf(workspaceId, id), sha256 };
   });
 }
+
+const idTaken = (id: string): Refused =>
+  new Refused(409, "CHAT_MESSAGE_ID_TAKEN", `The id ${id} belongs to another message.`, "Leave it out, or make one.");
 
 function unknownFile(uri: unknown): Refused {
   return new Refused(

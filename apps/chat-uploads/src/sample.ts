@@ -36,8 +36,10 @@ export async function openSample(hf: Holdfast, url: string, log: Logger): Promis
     await over;
     stopping = new AbortController();
     const { signal } = stopping;
-    if (next === "running") over = run(signal).catch(onTrouble);
-    else if (next === "stuck") over = pollOnly(signal).catch(onTrouble);
+    // One that ended by itself can be started again.
+    const isOver = (): void => void (signal.aborted || (mood = "stopped"));
+    if (next === "running") over = run(signal).catch(onTrouble).then(isOver);
+    else if (next === "stuck") over = pollOnly(signal).catch(onTrouble).then(isOver);
     mood = next;
   }
 

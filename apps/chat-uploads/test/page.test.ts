@@ -127,6 +127,70 @@ describe("the page", () => {
     },
   );
 
+  test("what is written and attached while a message is being sent stays", { timeout: 60_000 }, async () => {
+    const { page, faults } = await openPage(browser, "desktop", "light");
+    await signIn(page);
+    await dropFiles(page, { "first.txt": "first" });
+    let letGo = (): void => {};
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    await page.route("**/chat/messages", async (route) => {
+      await held;
+      await route.continue();
+    });
+    await page.fill("#text", "The first");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.isDisabled("#send")).toBe(true);
+    await page.locator("#text").pressSequentially(" and the second");
+    await dropFiles(page, { "second.txt": "second" });
+    letGo();
+    await shows(page, "first.txt", /waiting|offline|received/);
+    await expect.poll(() => page.isDisabled("#send")).toBe(false);
+    expect(await page.inputValue("#text")).toBe("and the second");
+    expect(await page.locator("#attached li .name").allTextContents()).toEqual(["second.txt"]);
+    await page.click("#send");
+    await page.waitForSelector('.said.person .text:text-is("and the second")');
+    expect(await page.locator('.said.person .text:text-is("The first")').count()).toBe(1);
+    expect(faults).toEqual([]);
+    await page.close();
+  });
+
+  test("a message that is sent again after a lost answer is there once", { timeout: 60_000 }, async () => {
+    const { page } = await openPage(browser, "desktop", "light");
+    await signIn(page);
+    let sent = 0;
+    // The server has it; the browser does not hear of it, nor of anything else for a while.
+    await page.route("**/chat/messages", async (route) => {
+      sent += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    await page.route("**/chat", (route) => route.abort());
+    await dropFiles(page, { "lost.txt": "lost" });
+    await page.fill("#text", "Lost on the way back");
+    await page.click("#send");
+    await expect.poll(() => page.textContent("#note")).not.toBe("");
+    await expect.poll(() => page.isDisabled("#send")).toBe(false);
+    expect(await page.inputValue("#text")).toBe("Lost on the way back");
+    await page.unroute("**/chat/messages");
+    await page.click("#send");
+    await expect.poll(() => page.inputValue("#text")).toBe("");
+    await page.unroute("**/chat");
+    const said = page.locator('.said.person .text:text-is("Lost on the way back")');
+    await expect.poll(() => said.count()).toBe(1);
+    // Who does not press again sees, too, that it was sent.
+    await page.route("**/chat/messages", async (route) => {
+      sent += 1;
+      await route.fetch();
+      await route.abort();
+    });
+    await page.fill("#text", "Lost again");
+    await page.click("#send");
+    await page.waitForSelector('.said.person .text:text-is("Lost again")');
+    await expect.poll(() => page.inputValue("#text")).toBe("");
+    expect(sent).toBe(2);
+    await page.close();
+  });
+
   test("an upload shows how far it is, and can be taken back", { timeout: 60_000 }, async () => {
     const { page } = await openPage(browser, "desktop", "dark");
     await signIn(page);

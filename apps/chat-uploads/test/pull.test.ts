@@ -60,7 +60,7 @@ describe("pulling", () => {
     ]);
     expect((await readdir(join(into, "files"))).toSorted()).toEqual(names.toSorted());
     expect((await stat(join(into, "files", names[0]!))).mode & 0o777).toBe(0o600);
-    expect(await journalOf(into)).toEqual(seen);
+    expect(await journalOf(into)).toEqual(seen.map((entry) => ({ workspace: workspace.id, ...entry })));
     for (const uri of uris) expect(await bench.hf.inbox(workspace.id).get(idIn(uri))).toMatchObject({ state: "acked" });
     expect(await scene.pull(workspace, { into })).toEqual({ files: 0, messages: 0, gone: 0 });
     // A folder that lost its journal: what is there is not fetched again, what is gone is said to be gone.
@@ -93,6 +93,54 @@ describe("pulling", () => {
     await scene.pull(workspace, { into, onMessage: ({ text }) => void again.push(text) });
     expect(again).toEqual(["two", "three"]);
     expect((await journalOf(into)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  });
+
+  test("a folder of another workspace is refused: its numbers would let notices be skipped", async () => {
+    const [one, other] = [await scene.register(), await scene.register()];
+    for (const text of ["one", "two"]) await scene.say(one.id, text);
+    await scene.say(other.id, "for the other");
+    const into = await scene.folder();
+    expect(await scene.pull({ ...one, id: one.id.toUpperCase() }, { into })).toMatchObject({ messages: 2 });
+    await expect(scene.pull(other, { into })).rejects.toMatchObject({
+      code: "HOLDFAST_OPTION_INVALID",
+      message: expect.stringContaining(one.id),
+      hint: expect.stringContaining("folder of its own"),
+    });
+    // Neither has lost anything by it.
+    expect(await scene.pull(other)).toMatchObject({ messages: 1 });
+    expect(await scene.pull(one, { into })).toMatchObject({ messages: 0 });
+  });
+
+  test.each([
+    ["one byte less than a MiB", 1_048_575],
+    ["exactly a MiB", 1_048_576],
+    ["several MiB", 3_500_000],
+  ])("a journal that ends with %s of zeros goes on where it was, and nothing comes again", async (_, zeros) => {
+    const workspace = await scene.register();
+    for (const text of ["one", "two"]) await scene.say(workspace.id, text);
+    const into = await scene.folder();
+    await scene.pull(workspace, { into });
+    const before = await readFile(join(into, "journal.ndjson"));
+    // What a file system can leave after a loss of power; with a line end somewhere in it, too.
+    await writeFile(join(into, "journal.ndjson"), Buffer.alloc(zeros), { flag: "a" });
+    await writeFile(join(into, "journal.ndjson"), "\n\0\0", { flag: "a" });
+    await scene.say(workspace.id, "three");
+    const seen: string[] = [];
+    await scene.pull(workspace, { into, onMessage: ({ text }) => void seen.push(text) });
+    expect(seen).toEqual(["three"]);
+    const after = await readFile(join(into, "journal.ndjson"));
+    expect(after.subarray(0, before.length).equals(before)).toBe(true);
+    expect((await journalOf(into)).map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  });
+
+  test.each([0, -1, 1.5, Number.NaN])("parallel %d is refused, and does not wait for ever", async (parallel) => {
+    const workspace = await scene.register();
+    await scene.upload(workspace.id, [{ name: "a", content: "a" }]);
+    await expect(scene.pull(workspace, { parallel })).rejects.toMatchObject({
+      code: "HOLDFAST_OPTION_INVALID",
+      message: `parallel is ${parallel}.`,
+    });
+    expect(await scene.pull(workspace, { parallel: 1 })).toMatchObject({ files: 1 });
   });
 
   test("a file that expired is gone, and holds nobody up; the message says so", async () => {

@@ -1,9 +1,12 @@
 // The routes with their exact answers, on both tiers.
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { afterEach, describe, expect, test, beforeAll } from "vitest";
 import { TIERS, useHoldfast } from "../../../test/support/open-test.ts";
 import type { Announcement } from "../src/index.ts";
 import { addNotices } from "../src/notices.ts";
-import { idIn, openScene, type Scene, sha256, someBytes } from "./scene.ts";
+import { ADMIN, idIn, openScene, type Scene, sha256, someBytes } from "./scene.ts";
 
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 
@@ -106,6 +109,15 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await scene.call("POST", `${at}/ack`, { token })).json).toEqual({ acked: true });
   });
 
+  test("an ack is not told as if files had come", async () => {
+    const { id, token } = await scene.register();
+    const { json } = await scene.upload(id, [{ name: "a", content: "a" }]);
+    const at = `/workspaces/${id}/pending-uploads/${idIn(json.files[0].uri)}`;
+    await scene.call("GET", `${at}/content`, { token });
+    expect((await scene.call("POST", `${at}/ack`, { token })).json).toEqual({ acked: true });
+    expect(announced).toEqual([{ workspaceId: id, what: "files", ids: [idIn(json.files[0].uri)] }]);
+  });
+
   test("no type is served as bytes", async () => {
     const { id, token } = await scene.register();
     await bench.hf.inbox(id).put(Buffer.from("x"), { name: "n", type: "" });
@@ -183,6 +195,26 @@ describe.each(TIERS)("%s", (tier) => {
     expect(announced).toHaveLength(1);
   });
 
+  test.each([
+    ["a file", "files", "a.bin"],
+    ["something else in the form", "other", "a.bin"],
+    ["a field without a name of a file", "files", undefined],
+  ])("%s without an end is cut off at what a request may have, and is told so", async (_, field, filename) => {
+    const { id } = await scene.register();
+    const named = filename === undefined ? "" : `; filename="${filename}"`;
+    const { sent, answer } = await pour(
+      `${scene.url}/workspaces/${id}/chat/uploads`,
+      `--x\r\ncontent-disposition: form-data; name="${field}"${named}\r\n\r\n`,
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
+    expect(answer).toContain("CHAT_TOO_LARGE");
+    // What was on its way when the answer came is beyond it.
+    expect(sent).toBeLessThan(15_000_000);
+    expect((await bench.hf.inbox(id).stats()).waiting).toBe(0);
+    expect(await draftsOf(id)).toBe(0);
+    expect(announced).toEqual([]);
+  });
+
   test("files and notices are one commit: what fails in it leaves neither, and nobody is told", async () => {
     const { id } = await scene.register();
     // Refuses at the commit itself, after every statement has succeeded.
@@ -242,6 +274,20 @@ describe.each(TIERS)("%s", (tier) => {
     expect(inbox.notices).toMatchObject([{ seq: 2, method: "chat_message", body: { files: [{ name: "a" }] } }]);
   });
 
+  test("an id that a message elsewhere has is refused: 200 would say that it was sent", async () => {
+    const [one, other] = [await scene.register(), await scene.register()];
+    const id = randomUUID();
+    const send = (workspace: { id: string }, token = ADMIN, text = "hello") =>
+      scene.call("POST", `/workspaces/${workspace.id}/chat/messages`, { token, body: { id, text } });
+    expect((await send(one)).status).toBe(201);
+    for (const taken of [await send(other), await send(one, one.token)]) {
+      expect([taken.status, taken.json.error.code]).toEqual([409, "CHAT_MESSAGE_ID_TAKEN"]);
+    }
+    expect((await send(one)).status).toBe(200);
+    expect((await scene.call("GET", `/workspaces/${other.id}/inbox`)).json.notices).toEqual([]);
+    expect((await scene.call("GET", `/workspaces/${one.id}/inbox`)).json.notices).toHaveLength(1);
+  });
+
   test("a poll waits for news and hears it at once; nonsense in it is refused", async () => {
     const { id, token } = await scene.register();
     const began = performance.now();
@@ -267,6 +313,64 @@ describe.each(TIERS)("%s", (tier) => {
     expect((await scene.call("GET", `/workspaces/${id}/inbox`)).json.notices).toEqual([]);
   });
 });
+
+describe("a broadcast of somebody's own that fails", () => {
+  const bench = useHoldfast("server");
+
+  const announced: string[] = [];
+  let isLate = false;
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene(bench.hf, {
+      onAnnounced({ what }) {
+        announced.push(what);
+        if (isLate) return Promise.reject(new Error("The broadcast is down")) as unknown as void;
+        throw new Error("The broadcast is down");
+      },
+    });
+  });
+
+  test.each(["throws", "rejects"])("when it %s, an upload and a message are answered as stored", async (how) => {
+    isLate = how === "rejects";
+    announced.length = 0;
+    const { id, token } = await scene.register();
+    const { status, json } = await scene.upload(id, [{ name: "a", content: "a" }]);
+    expect(status).toBe(200);
+    expect((await scene.say(id, "look", [json.files[0].uri])).status).toBe(201);
+    const content = `/workspaces/${id}/pending-uploads/${idIn(json.files[0].uri)}/content`;
+    expect((await scene.call("GET", content, { token })).bytes.toString()).toBe("a");
+    expect((await scene.call("GET", `/workspaces/${id}/inbox`, { token })).json.notices).toHaveLength(2);
+    expect(announced).toEqual(["files", "message"]);
+  });
+});
+
+/** A request that never ends by itself, from a socket: what it could send, and what it heard. */
+async function pour(url: string, head: string): Promise<{ sent: number; answer: string }> {
+  const { hostname, port, pathname } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  let answer = "";
+  let sent = 0;
+  socket.on("data", (more: Buffer) => (answer += more.toString()));
+  socket.on("error", () => {});
+  const over = new Promise((resolve) => socket.once("close", resolve));
+  const headers = [
+    `host: ${hostname}:${port}`,
+    `authorization: Bearer ${ADMIN}`,
+    "content-type: multipart/form-data; boundary=x",
+  ];
+  socket.write(`POST ${pathname} HTTP/1.1\r\n${headers.join("\r\n")}\r\ntransfer-encoding: chunked\r\n\r\n`);
+  const chunk = (bytes: Buffer): Buffer =>
+    Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from("\r\n")]);
+  socket.write(chunk(Buffer.from(head)));
+  const piece = chunk(Buffer.alloc(65_536, "a"));
+  while (!socket.destroyed && answer === "" && sent < 60_000_000) {
+    sent += 65_536;
+    if (!socket.write(piece)) await Promise.race([once(socket, "drain"), over]).catch(() => {});
+  }
+  await expect.poll(() => answer, { timeout: 2_000 }).toContain("\r\n\r\n");
+  socket.destroy();
+  return { sent, answer };
+}
 
 describe("two at once, on two connections", () => {
   const bench = useHoldfast("server");

@@ -48,7 +48,6 @@ async function ack(desk: Desk, request: AppRequest): Promise<unknown> {
   }
   try {
     const { gone } = await inbox.ack(fileId);
-    desk.announcements.announce({ workspaceId, what: "files", ids: [fileId] });
     return gone ? { acked: true, raced: true } : { acked: true };
   } catch (error) {
     if (error instanceof NotFound) return { acked: true, raced: true };

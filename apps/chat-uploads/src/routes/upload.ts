@@ -11,8 +11,9 @@ import { addNotices, type FileFacts, uriOf } from "../notices.ts";
 import { answering, Refused, workspaceIdOf } from "../refused.ts";
 import { findWorkspace, type Workspace } from "../workspaces.ts";
 
-/** What a form has besides its files. */
+/** What a form has besides its files, and how much of it a part is taken for that has nothing in it. */
 const FORM_BYTES = 1_048_576;
+const PART_BYTES = 100;
 
 export function makeUploadRoute(deskOf: DeskOf): AppRoute {
   return {
@@ -54,16 +55,22 @@ async function draftAll({ hf, request, query, form }: AppRequest, { id }: Worksp
   const ttl = readTtl(query.get("ttl"), hf.inboxes.limits.ttlMs);
   let refused: Refused | undefined;
   let total = 0;
+  let besides = 0;
   for await (const { field, filename, type, content } of form()) {
-    if (field !== "files" || filename === undefined) continue;
+    const isFile = field === "files" && filename !== undefined;
+    besides += PART_BYTES;
+    if (!isFile) for await (const piece of content) if ((besides += piece.byteLength) > FORM_BYTES) break;
+    if (besides > FORM_BYTES) throw refused ?? tooLarge("The form without its files", null, besides, FORM_BYTES);
+    if (!isFile) continue;
     if (drafts.length >= most) {
       refused ??= new Refused(400, "CHAT_TOO_MANY_FILES", `A message takes ${most} files.`, "Send them in several.");
     }
     const seen = { bytes: 0 };
-    const counted = countedUpTo(perFile, content, seen, (size) => tooLarge(nameOf(filename), filename, size, perFile));
+    const refusal = (size: number): Refused => tooLarge(nameOf(filename), filename, size, perFile);
+    const counted = countedUpTo({ most: perFile, room: perRequest - total, content, seen, refusal });
     if (refused) {
       // Only read.
-      for await (const _ of counted) if ((total += _.byteLength) > perRequest) throw refused;
+      for await (const piece of content) if ((total += piece.byteLength) > perRequest) throw refused;
       continue;
     }
     try {
@@ -81,15 +88,21 @@ async function draftAll({ hf, request, query, form }: AppRequest, { id }: Worksp
   throw new Refused(400, "CHAT_NO_FILES", 'The form has no files in a field "files".', "Send at least one.");
 }
 
-/** Hands on no more than `most` bytes, reads to the end, and says how many there were. */
-async function* countedUpTo(
-  most: number,
-  content: AsyncIterable<Uint8Array>,
-  seen: { bytes: number },
-  refusal: (size: number) => Refused,
-): AsyncGenerator<Uint8Array> {
+interface Counted {
+  /** For this file. */
+  most: number;
+  /** For what the request may still have: what has no end is not read to its end. */
+  room: number;
+  content: AsyncIterable<Uint8Array>;
+  seen: { bytes: number };
+  refusal: (size: number) => Refused;
+}
+
+/** Hands on no more than `most` bytes, reads to the end if there is room, and says how many there were. */
+async function* countedUpTo({ most, room, content, seen, refusal }: Counted): AsyncGenerator<Uint8Array> {
   for await (const piece of content) {
     seen.bytes += piece.byteLength;
+    if (seen.bytes > room) throw refusal(seen.bytes);
     if (seen.bytes <= most) yield piece;
   }
   if (seen.bytes > most) throw refusal(seen.bytes);

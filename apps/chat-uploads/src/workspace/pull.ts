@@ -5,7 +5,7 @@
 import { lstat, mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { lockFolder, NotFound, savedFileName, saveFile } from "holdfast";
+import { lockFolder, NotFound, OptionInvalid, savedFileName, saveFile } from "holdfast";
 import type { FileFacts, Notice } from "../notices.ts";
 import { AccessRefused, makeWorkspaceApi, type WorkspaceApi } from "./api.ts";
 import { type Journal, type JournalEntry, openJournal, type ReceivedFile, type ReceivedMessage } from "./journal.ts";
@@ -16,7 +16,7 @@ export interface PullOptions {
   /** The workspace's own token. */
   token: string | undefined;
   workspace: string;
-  /** A folder of its own: `files/` and `journal.ndjson` are made in it. */
+  /** A folder of its own, for this workspace alone: `files/` and `journal.ndjson` are made in it. */
   into: string;
   /** Ends when nothing is left, instead of waiting for more. */
   once?: boolean;
@@ -58,11 +58,14 @@ const LONGEST_PAUSE_MS = 30_000;
 
 export async function pullWorkspace(options: PullOptions): Promise<Pulled> {
   const { url, token, workspace, into, parallel = PARALLEL } = options;
+  if (!Number.isInteger(parallel) || parallel < 1) {
+    throw new OptionInvalid(`parallel is ${parallel}.`, "Give a whole number from 1.");
+  }
   await mkdir(into, { recursive: true, mode: 0o700 });
   const folder = await realpath(into);
   const lock = await lockFolder(folder, { command: "holdfast workspace pull" });
   try {
-    const journal = await openJournal(folder);
+    const journal = await openJournal(folder, workspace.toLowerCase());
     try {
       return await pullAll({
         api: makeWorkspaceApi(url, token, workspace),
