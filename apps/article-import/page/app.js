@@ -1,8 +1,9 @@
 // Puts the page together: who you are, which view the address names, the change feed, the pickup.
-import { onSignIn } from "/apps/page.js";
+import { make, newId, onSignIn } from "/apps/page.js";
 import { call } from "./api.js";
 import { follow } from "./feed.js";
 import { takeArticles } from "./pickup.js";
+import { makeTurns } from "./turns.js";
 import { openVault } from "./vault.js";
 import { articlesView } from "./views/articles.js";
 import { importView } from "./views/import.js";
@@ -11,7 +12,12 @@ import { newView } from "./views/new.js";
 import { readerView } from "./views/reader.js";
 import { language, nameOf, problem, setLanguage, t } from "./words.js";
 
-const VIEWS = { new: newView, imports: importView, articles: articlesView, read: readerView };
+const VIEWS = new Map([
+  ["new", newView],
+  ["imports", importView],
+  ["articles", articlesView],
+  ["read", readerView],
+]);
 const DEVICE = "article-import-device";
 const SEEN = "article-import-finished";
 const REFRESH_MS = 300;
@@ -26,19 +32,33 @@ function say(text) {
   byId("told").textContent = text;
   hiding = setTimeout(() => (byId("told").textContent = ""), TOLD_MS);
 }
-const trouble = (text) => (byId("trouble").textContent = text);
+const warnings = new Map();
+/** What a part of the page warns of stays until that part takes it back, in whichever language. */
+function warn(part, words) {
+  if (words === null) warnings.delete(part);
+  else warnings.set(part, words);
+  showWarnings();
+}
+
+function showWarnings() {
+  const text = [...new Set([...warnings.values()].map((words) => words()))].join(" ");
+  // Read out when it is set.
+  if (byId("trouble").textContent !== text) byId("trouble").textContent = text;
+}
+
+const offline = () => t("offline");
 
 const context = { me: null, vault: null, device: deviceId(), say, place: [] };
+const turn = makeTurns();
 let view = null;
 let timer;
-let isLive = false;
 let pickup;
 let stopFeed = () => {};
 
 function deviceId() {
   const known = localStorage.getItem(DEVICE);
   if (known) return known;
-  const made = crypto.randomUUID?.() ?? String(Math.random()).slice(2);
+  const made = newId();
   localStorage.setItem(DEVICE, made);
   return made;
 }
@@ -48,30 +68,37 @@ function translate() {
   document.title = t("appName");
   byId("language").value = language;
   for (const element of document.querySelectorAll("[data-word]")) element.textContent = t(element.dataset.word);
+  showWarnings();
 }
 
 function show() {
-  context.place = decodeURIComponent(location.hash.replace(/^#\/?/, "")).split("/");
-  const make = VIEWS[context.place[0]] ?? listView;
+  context.place = location.hash.replace(/^#\/?/, "").split("/");
+  const makeView = VIEWS.get(context.place[0]) ?? listView;
   for (const link of document.querySelectorAll("#nav a")) {
     const isHere = link.hash.replace(/^#\/?/, "") === (context.place[0] === "list" ? "" : context.place[0]);
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  view = make(byId("main"), context);
-  void refresh().then(() => byId("main").querySelector("h1")?.focus());
+  // Each has its own place: one that gets its answer after it has gone draws where nobody looks.
+  const box = make("div");
+  byId("main").replaceChildren(box);
+  warn("view", null);
+  view = makeView(box, context);
+  void refresh().then(() => box.querySelector("h1")?.focus());
 }
 
 async function refresh() {
   clearTimeout(timer);
   timer = undefined;
   const current = view;
+  const isNews = turn();
+  let warning = null;
   try {
     await current?.refresh();
-    if (isLive) trouble("");
   } catch (error) {
-    if (current === view) trouble(error.status === undefined ? t("offline") : problem(error));
+    warning = () => (error.status === undefined ? offline() : problem(error));
   }
+  if (current === view && isNews()) warn("view", warning);
 }
 
 /** Soon, and once for many changes. */
@@ -103,26 +130,24 @@ async function begin() {
     context.me = await call("GET", "/me");
   } catch (error) {
     if (error.status === 401) return;
-    trouble(t("offline"));
+    warn("server", offline);
     setTimeout(() => void begin(), 2_000);
     return;
   }
-  const { owner } = context.me;
-  trouble(context.me.worker ? "" : t("workerOff"));
+  const { owner, worker } = context.me;
+  warn("server", null);
+  warn("worker", worker ? null : () => t("workerOff"));
   try {
     context.vault = await openVault(owner);
+    warn("vault", null);
   } catch (error) {
-    trouble(error.message === "insecure" ? t("insecure") : error.message);
+    warn("vault", () => (error.message === "insecure" ? t("insecure") : error.message));
   }
   stopFeed();
   pickup?.stop();
   stopFeed = follow(owner, {
     onChanges,
-    onLive(now) {
-      isLive = now;
-      if (!now) trouble(t("offline"));
-      else trouble(context.me.worker ? "" : t("workerOff"));
-    },
+    onLive: (isLive) => warn("feed", isLive ? null : offline),
   });
   const others = new BroadcastChannel(`article-import ${owner}`);
   others.addEventListener("message", () => refreshSoon());
@@ -137,7 +162,8 @@ async function begin() {
       },
       onTrouble(error) {
         // A server that is away is told by the feed; what is told here is that this device cannot store.
-        if (error instanceof DOMException) trouble(t("cannotStore", { why: error.message || error.name }));
+        if (error instanceof DOMException) warn("store", () => t("cannotStore", { why: error.message || error.name }));
+        else if (error === null) warn("store", null);
       },
     });
   }

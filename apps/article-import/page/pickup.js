@@ -57,31 +57,44 @@ export function takeArticles({ owner, device, vault, onTaken, onTrouble }) {
     await settle(id, batch, seq, article);
   }
 
-  /** One that fails does not hold up the others. */
-  async function look() {
-    let failed = null;
+  /** One that fails does not hold up the others: those that did are given, to be tried with the next look. */
+  async function settleAll(stored, fail) {
+    const left = [];
+    for (const one of stored) {
+      const { id, batch, seq } = one;
+      try {
+        const summary = isOver ? undefined : await vault.summary(id);
+        if (summary) await settle(id, batch, seq, summary);
+      } catch (error) {
+        fail(error);
+        left.push(one);
+      }
+    }
+    return left;
+  }
+
+  /** Nor here. */
+  async function look(fail) {
     for (let cursor = null; ;) {
       const { pickups, next } = await call("GET", `/pickups${cursor ? `?cursor=${cursor}` : ""}`);
       for (const pickup of pickups) {
         if (isOver) return;
-        await takeOne(pickup).catch((error) => (failed ??= error));
+        await takeOne(pickup).catch(fail);
       }
       if (next === null) break;
       cursor = next;
     }
-    if (failed) throw failed;
   }
 
   async function work() {
-    for (const { id, batch, seq, summary } of await vault.unsettled()) await settle(id, batch, seq, summary);
+    let stored = await vault.unsettled();
     while (!isOver) {
       const rung = new Promise((resolve) => (ring = resolve));
-      try {
-        await look();
-        onTrouble(null);
-      } catch (error) {
-        onTrouble(error);
-      }
+      let failed = null;
+      const fail = (error) => (failed ??= error);
+      stored = await settleAll(stored, fail);
+      await look(fail).catch(fail);
+      onTrouble(failed);
       await Promise.race([rung, new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS))]);
     }
   }

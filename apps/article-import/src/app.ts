@@ -8,7 +8,7 @@ import { makeTidyChore } from "./tidy.ts";
 import { type ImportKind, makeImportKind } from "./import-kind.ts";
 import { APP } from "./kind-name.ts";
 import { type Library, makeLibrary } from "./library.ts";
-import { type Environment, type ImportOptions, readOptions, type ResolvedOptions } from "./options.ts";
+import { type Environment, type ImportOptions, longestRunMs, readOptions, type ResolvedOptions } from "./options.ts";
 import { makeRoutes } from "./routes/routes.ts";
 import { SampleSite } from "./sample/sample-site.ts";
 import { makeTally, type Tally } from "./tally.ts";
@@ -61,6 +61,7 @@ function makeDesk(hf: Holdfast, options: ResolvedOptions): Desk {
   const politeness = makePoliteness(hf, {
     perHost: options.perHost,
     delayMs: durationMs("hostDelay", options.hostDelay),
+    longestVisitMs: longestRunMs(options),
   });
   const robots = options.robots === "obey" ? makeRobots(hf, fetchPage, userAgent) : undefined;
   const tools = { hf, library, politeness, robots, fetchPage, extractor, tally };

@@ -3,7 +3,7 @@ import { type BatchKind, defineBatch, Snooze } from "holdfast";
 import { type ImportTools, type Link, makeImportOne, type Outcome } from "./import-one.ts";
 import { KIND, QUEUE } from "./kind-name.ts";
 import { canonicalise } from "./links/canonical.ts";
-import type { ResolvedOptions } from "./options.ts";
+import { longestRunMs, type ResolvedOptions } from "./options.ts";
 
 export type ImportKind = BatchKind<Link, Link, Outcome>;
 
@@ -15,7 +15,7 @@ export function makeImportKind(options: ResolvedOptions, tools: ImportTools): Im
     concurrency: options.concurrency,
     attempts: options.attempts,
     backoff: [...options.ladder],
-    timeout: "2m",
+    timeout: `${longestRunMs(options)}ms`,
     outcomes: { saved: {}, duplicate: {}, "consent-wall": { countsAs: "saved", warning: true } },
     handBack: { within: options.pickupTtl, tries: options.pickupTries, ackedAs: "saved" },
     keep: options.keep,
@@ -38,7 +38,8 @@ const LINK = {
     version: 1 as const,
     vendor: "article-import",
     validate(value: unknown): { value: Link } | { issues: { message: string; path?: string[] }[] } {
-      const { url, title } = (value !== null && typeof value === "object" ? value : {}) as Record<string, unknown>;
+      const fields = (value !== null && typeof value === "object" ? value : {}) as Record<string, unknown>;
+      const { url, title, again } = fields;
       if (typeof url !== "string") return { issues: [{ message: "is the address of a page", path: ["url"] }] };
       const canonical = canonicalise(url);
       if ("fault" in canonical)
@@ -46,7 +47,9 @@ const LINK = {
       if (title !== undefined && (typeof title !== "string" || title.length > 300)) {
         return { issues: [{ message: "is a text of at most 300 characters", path: ["title"] }] };
       }
-      return { value: { url: canonical.url, ...(title !== undefined && { title }) } };
+      return {
+        value: { url: canonical.url, ...(title !== undefined && { title }), ...(again === true && { again }) },
+      };
     },
   },
 };

@@ -13,6 +13,8 @@ import { LaterProblem, PageProblem } from "./problems.ts";
 export interface Link {
   url: string;
   title?: string;
+  /** Wanted also if the owner has it: from a device that is gone, say. */
+  again?: boolean;
 }
 
 export type Outcome = "saved" | "duplicate" | "consent-wall";
@@ -44,20 +46,25 @@ const LEAST_WORDS = 10;
 export function makeImportOne({ hf, library, politeness, robots, fetchPage, extractor, tally }: ImportTools) {
   return async function importOne(item: ItemContext<Link, Outcome>): Promise<ItemEnd<Outcome>> {
     const { signal, batchId, seq } = item;
-    const { url } = item.payload;
-    const owner = await ownerOf(hf, batchId);
-    const place = { batchId, seq };
-    if ((await library.known(owner, [url], place)).size > 0) return "duplicate";
+    const { url, again = false } = item.payload;
+    const { owner, createdAt } = await ownerOf(hf, batchId);
+    const place = { batchId, seq, ...(again && { since: createdAt }) };
+    const isThere = async (address: string): Promise<boolean> =>
+      (await library.known(owner, [address], place)).size > 0;
+    const ask = async (address: string, within: AbortSignal, from?: string): Promise<void> => {
+      const pauseMs = await robots?.check(address, within, from);
+      if (pauseMs !== undefined) await politeness.holdOff(new URL(address).host, pauseMs);
+    };
+    if (await isThere(url)) return "duplicate";
     const { host } = new URL(url);
     const leave = await politeness.enter(host, signal);
     const began = performance.now();
     try {
-      const pauseMs = await robots?.check(url, signal);
-      if (pauseMs !== undefined) await politeness.holdOff(host, pauseMs);
-      const page = await fetchPage(url, signal);
+      await ask(url, signal);
+      const page = await fetchPage(url, signal, { beforeRedirect: (next, within) => ask(next, within, url) });
       const found = canonicalise(page.url);
       const foundAt = "url" in found ? found.url : url;
-      if (foundAt !== url && (await library.known(owner, [foundAt], place)).size > 0) return "duplicate";
+      if (foundAt !== url && (await isThere(foundAt))) return "duplicate";
       const { text, html, words, found: isArticle, ...facts } = await extractor.read(page, signal);
       const isWall = isConsentWall({ text, words });
       if (!isWall && (!isArticle || words < LEAST_WORDS)) {
@@ -91,13 +98,14 @@ export function makeImportOne({ hf, library, politeness, robots, fetchPage, extr
 }
 
 /** A batch never changes hands. */
-const owners = new Map<string, string>();
-async function ownerOf(hf: Holdfast, batchId: string): Promise<string> {
+const owners = new Map<string, { owner: string; createdAt: Date }>();
+async function ownerOf(hf: Holdfast, batchId: string): Promise<{ owner: string; createdAt: Date }> {
   const known = owners.get(batchId);
   if (known !== undefined) return known;
   const batch: Batch | undefined = await hf.batches.get(batchId);
   if (!batch || batch.owner === null) throw new PageProblem("unreadable", "This import belongs to nobody.");
   if (owners.size > 1_000) owners.clear();
-  owners.set(batchId, batch.owner);
-  return batch.owner;
+  const { owner, createdAt } = batch;
+  owners.set(batchId, { owner, createdAt });
+  return { owner, createdAt };
 }

@@ -92,6 +92,12 @@ export function readOptions(given: ImportOptions, env: Environment): ResolvedOpt
   return options;
 }
 
+/** How long one link may take: robots.txt, the page, reading it, and waiting for the thread that reads. */
+export function longestRunMs({ fetchTimeout, readTimeout }: ResolvedOptions): number {
+  const fetchMs = durationMs("fetchTimeout", fetchTimeout);
+  return 60_000 + 2 * fetchMs + 3 * durationMs("readTimeout", readTimeout);
+}
+
 const SWITCH = "ARTICLES_IMPORT_WORKER_DISABLED";
 
 function readSwitch(env: Environment): boolean {

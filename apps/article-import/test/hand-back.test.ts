@@ -104,6 +104,38 @@ describe.each(["server", "embedded"] as const)("on the %s tier", (tier) => {
     ]);
   });
 
+  test("asked for again, a page comes also by the address that redirects to it, and once; who had it has it until then", async () => {
+    const gus = await scene.as("gus");
+    const moved = `${scene.site.url}/moved/8`;
+    const straight = `${scene.site.url}/articles/8`;
+    const known = async (): Promise<number[]> => {
+      const counts = [moved, straight].map((url) => gus.call("POST", "/preview", { text: url }));
+      return (await Promise.all(counts)).map(({ body }) => body.counts.saved);
+    };
+    await served(gus, await importOf(gus, [moved]));
+    await gus.takeAll("laptop");
+    expect(await served(gus, await importOf(gus, [moved]))).toMatchObject([{ state: "duplicate" }]);
+    // A device that has it says so, as the page does: it is known as before.
+    const had = await importOf(gus, [moved], { again: true });
+    expect(await served(gus, had)).toMatchObject([{ state: "handed-over" }]);
+    expect(await known()).toEqual([1, 1]);
+    const word = { outcome: "duplicate", device: "laptop", url: straight };
+    expect((await gus.call("POST", `/imports/${had}/items/1/ack`, word)).body.outcome).toBe("duplicate");
+    expect(await known()).toEqual([1, 1]);
+    // A new device takes it. Of two links of one import that lead to it, one is a duplicate.
+    const key = "again-and-again";
+    const both = [straight, moved];
+    const id = await importOf(gus, both, { again: true, key });
+    await served(gus, id);
+    await gus.takeAll("phone");
+    const states = (await served(gus, id)).map((item) => item.state as string);
+    expect(states.toSorted()).toEqual(["duplicate", "saved"]);
+    // The answer to the request was lost: it is the same import, and forgets nothing that it saved meanwhile.
+    expect(await importOf(gus, both, { again: true, key })).toBe(id);
+    expect(await known()).toEqual([1, 1]);
+    expect(await served(gus, await importOf(gus, [moved]))).toMatchObject([{ state: "duplicate" }]);
+  });
+
   test("a client that stays away longer than the time loses nothing: the page is fetched again, and after the tries can be retried", async () => {
     const eve = await scene.as("eve");
     const id = await importOf(eve, [page(5)]);

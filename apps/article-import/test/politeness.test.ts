@@ -1,8 +1,11 @@
 // Sites are spared: so many pages at a time, so long between two, over all processes; what they ask for is kept.
 import { describe, expect, test } from "vitest";
+import { durationMs } from "holdfast";
 import { useHoldfast } from "../../../test/support/open-test.ts";
 import { retryAfter } from "../src/fetching/fetch-page.ts";
+import { makePoliteness } from "../src/fetching/politeness.ts";
 import { SampleSite } from "../src/index.ts";
+import { longestRunMs, readOptions } from "../src/options.ts";
 import { importOf, openScene, served } from "./scene.ts";
 
 describe("with two processes", () => {
@@ -32,6 +35,40 @@ describe("with two processes", () => {
     expect(site.times.every(({ agent }) => agent.startsWith("HoldfastArticles/"))).toBe(true);
     await site.close();
   }, 40_000);
+});
+
+describe("a place at a host", () => {
+  const bench = useHoldfast("server");
+  const { signal } = new AbortController();
+  const longestVisitMs = longestRunMs(readOptions({}, {}));
+  const open = async () => {
+    await openScene(bench.hf, { works: false });
+    return makePoliteness(bench.hf, { perHost: 1, delayMs: 0, longestVisitMs });
+  };
+
+  test("stays taken for the longest visit allowed; one who left late does not free it for a third", async () => {
+    const politeness = await open();
+    const leaveFirst = await politeness.enter("a.example", signal);
+    await bench.hf.clock.advance(`${longestVisitMs}ms`);
+    await expect(politeness.enter("a.example", signal)).rejects.toThrow("has enough visitors");
+    // Whoever had it must be gone by now: somebody else takes it over.
+    await bench.hf.clock.advance("31s");
+    const leaveSecond = await politeness.enter("a.example", signal);
+    await leaveFirst();
+    await expect(politeness.enter("a.example", signal)).rejects.toThrow("has enough visitors");
+    await leaveSecond();
+    await (
+      await politeness.enter("a.example", signal)
+    )();
+  }, 30_000);
+
+  test("a run is given the time of all that it may do, also where that is longer than by default", () => {
+    for (const given of [{}, { fetchTimeout: "5m" }, { readTimeout: "2m" }] as const) {
+      const options = readOptions(given, {});
+      const most = 2 * durationMs("", options.fetchTimeout) + durationMs("", options.readTimeout);
+      expect(longestRunMs(options)).toBeGreaterThan(most);
+    }
+  });
 });
 
 describe("a site that wants a pause", () => {
@@ -66,6 +103,39 @@ describe("robots.txt", () => {
     const [item] = await served(scene, await importOf(scene, [`${site.url}/many/3`]));
     expect(item).toMatchObject({ state: "error", attempt: 3, error: { code: "ARTICLES_ROBOTS" } });
     expect(site.asked.get("/many/3")).toBeUndefined();
+  }, 30_000);
+});
+
+describe("robots.txt and redirects", () => {
+  const bench = useHoldfast("server");
+  test("where a page redirects to is asked about too: on the same host, and on another by its own rules", async () => {
+    const start = (): Promise<SampleSite> => SampleSite.start({ port: 0 });
+    const [site, other, third] = await Promise.all([start(), start(), start()]);
+    const scene = await openScene(bench.hf, { allowOrigins: [site.url, other.url, third.url] });
+    other.robots = { status: 200, text: "User-agent: *\nDisallow: /many/\n" };
+    // Its rules are known from here on.
+    await served(scene, await importOf(scene, [`${other.url}/articles/2`]));
+    const to = (url: string): string => `${site.url}/to?url=${encodeURIComponent(url)}`;
+    const links = [
+      to("/private/diary"),
+      to(`${other.url}/many/1`),
+      to("/articles/1"),
+      to("/to?url=/private/deep"),
+      to(`${third.url}/many/2`),
+    ];
+    const items = await served(scene, await importOf(scene, links));
+    expect(items.map(({ state, error }) => error?.code ?? state)).toEqual([
+      "ARTICLES_ROBOTS",
+      "ARTICLES_ROBOTS",
+      "handed-over",
+      "ARTICLES_ROBOTS",
+      "ARTICLES_PRIVATE_ADDRESS",
+    ]);
+    expect([site.asked.get("/private/diary"), site.asked.get("/private/deep")]).toEqual([undefined, undefined]);
+    expect([other.asked.get("/robots.txt"), other.asked.get("/many/1")]).toEqual([1, undefined]);
+    // Nobody gets inside by a redirect, not even to ask what robots may read.
+    expect(third.asked.size).toBe(0);
+    await Promise.all([site.close(), other.close(), third.close()]);
   }, 30_000);
 });
 

@@ -103,6 +103,16 @@ describe("an article", () => {
   });
 });
 
+test.each([
+  ["/100%.txt", "100%"],
+  ["/a%20b%ZZ.txt", "a%20b%ZZ"],
+  ["/a%20b.txt", "a b"],
+])("plain text at %s has a title", async (path, title) => {
+  const url = `https://a.example${path}`;
+  const read1 = await extractor.read({ bytes: Buffer.from("One."), contentType: "text/plain", url });
+  expect(read1).toMatchObject({ found: true, title });
+});
+
 describe("caps", () => {
   test("a page that takes too long costs its thread and nothing else", async () => {
     const short = makeExtractor({ timeoutMs: 150 });

@@ -1,5 +1,5 @@
 // What the pages of apps share, served at /apps/page.js: calls with the token of this tab (the dashboard's), the form that
-// asks for one, elements whose texts stay texts, and parts that change only when what they show has changed.
+// asks for one, ids, elements whose texts stay texts, and parts that change only when what they show has changed.
 // docs/apps.md says how it is used.
 
 const STORE = "holdfast-token";
@@ -66,6 +66,15 @@ export function onSignIn(again) {
 /** A 401 has its form; anything else should be seen by whoever looks for it. */
 function tell(error) {
   if (error?.status !== 401) reportError(error);
+}
+
+/** A random UUID, also where crypto.randomUUID() is not: on plain http, on another machine. */
+export function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }
 
 /** An element. Attributes that are null, undefined or false are left out, as such children are; `onclick` and the like listen. */

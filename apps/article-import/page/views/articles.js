@@ -1,11 +1,13 @@
 // The articles of this device.
 import { make } from "/apps/page.js";
 import { fillList } from "../dom.js";
+import { makeTurns } from "../turns.js";
 import { dateText, t } from "../words.js";
 
 const SHOWN = 200;
 
 export function articlesView(main, { vault }) {
+  const turn = makeTurns();
   const list = make("ul", { class: "cards" });
   const find = make("input", { id: "find", type: "search", autocomplete: "off", oninput: () => void refresh() });
   const empty = make("p", { class: "soft", hidden: true }, t("noArticles"));
@@ -18,7 +20,9 @@ export function articlesView(main, { vault }) {
   );
 
   async function refresh() {
+    const isNews = turn();
     const all = (await vault?.list()) ?? [];
+    if (!isNews()) return;
     const words = find.value.trim().toLowerCase();
     const found = all.filter(({ title, siteName, url }) =>
       `${title} ${siteName ?? ""} ${url}`.toLowerCase().includes(words),

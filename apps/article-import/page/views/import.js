@@ -2,6 +2,7 @@
 import { fill, make, Refused } from "/apps/page.js";
 import { call } from "../api.js";
 import { fillList } from "../dom.js";
+import { makeTurns } from "../turns.js";
 import { dateText, nameOf, problem, t, timeLeft } from "../words.js";
 import { bar, counters, ORDER } from "./bar.js";
 
@@ -20,6 +21,7 @@ export function importView(main, { place, vault, device, say }) {
       make("option", { value: state }, state === "" ? t("allStates") : t(`badges.${state}`)),
     ),
   );
+  const turn = makeTurns();
   let pages = 1;
   main.replaceChildren(
     heading,
@@ -51,18 +53,21 @@ export function importView(main, { place, vault, device, say }) {
     if (isActive) return await act("/cancel");
     try {
       await call("DELETE", `/imports/${id}`);
-      location.hash = "#/";
+      if (heading.isConnected) location.hash = "#/";
     } catch (error) {
       say(problem(error));
     }
   }
 
   async function refresh() {
+    const isNews = turn();
+    const state = choice.value;
     let one;
     try {
       one = await call("GET", `/imports/${id}`);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 404) throw error;
+      if (!isNews()) return;
       main.replaceChildren(
         make("h1", { tabindex: "-1" }, t("gone")),
         make("p", {}, make("a", { href: "#/" }, t("imports"))),
@@ -72,13 +77,15 @@ export function importView(main, { place, vault, device, say }) {
     const items = [];
     let next = null;
     for (let page = 0; page < pages; page += 1) {
-      const query = new URLSearchParams({ state: choice.value, ...(next ? { cursor: next } : {}) });
+      const query = new URLSearchParams({ state, ...(next ? { cursor: next } : {}) });
       const answer = await call("GET", `/imports/${id}/items?${query}`);
       items.push(...answer.items);
       next = answer.next;
       if (next === null) break;
     }
     const here = await titles(items);
+    // Of links in a state that is not the chosen one any more there is no news either.
+    if (state !== choice.value || !isNews()) return;
     if (heading.textContent !== nameOf(one)) heading.textContent = nameOf(one);
     fill(head, [one.state, one.createdAt], () => [
       make("span", { class: `badge ${one.state}`, id: "import-state" }, t(`states.${one.state}`)),

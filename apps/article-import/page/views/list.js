@@ -2,6 +2,7 @@
 import { fill, make } from "/apps/page.js";
 import { call } from "../api.js";
 import { fillList } from "../dom.js";
+import { makeTurns } from "../turns.js";
 import { dateText, nameOf, t } from "../words.js";
 import { bar, counters } from "./bar.js";
 
@@ -12,6 +13,7 @@ export function listView(main, { place }) {
   const list = make("ul", { class: "cards" });
   const empty = make("p", { class: "soft" });
   const more = make("button", { hidden: true, onclick: () => void showMore() }, t("more"));
+  const turn = makeTurns();
   let pages = 1;
   main.replaceChildren(
     make("h1", { tabindex: "-1" }, t("imports")),
@@ -37,6 +39,7 @@ export function listView(main, { place }) {
   }
 
   async function refresh() {
+    const isNews = turn();
     let imports = [];
     let next = null;
     for (let page = 0; page < pages; page += 1) {
@@ -46,6 +49,7 @@ export function listView(main, { place }) {
       next = answer.next;
       if (next === null) break;
     }
+    if (!isNews()) return;
     fillList(list, imports, (each) => each.id, card);
     fill(empty, imports.length, () =>
       imports.length === 0 ? [t("noImports"), " ", make("a", { href: "#/new" }, t("newImport"))] : [],

@@ -1,12 +1,12 @@
 // A new import: paste or choose a file, see what is in it, start.
-import { fill, make } from "/apps/page.js";
+import { fill, make, newId } from "/apps/page.js";
 import { call } from "../api.js";
 import { problem, t } from "../words.js";
 
 const PAUSE_MS = 250;
 
 export function newView(main, { me, say }) {
-  let key = crypto.randomUUID();
+  let key = newId();
   let timer;
   let asked = 0;
   const text = make("textarea", {
@@ -76,14 +76,14 @@ export function newView(main, { me, say }) {
 
   async function count() {
     clearTimeout(timer);
-    key = crypto.randomUUID();
+    key = newId();
     const mine = (asked += 1);
     if (text.value.trim() === "") return show(null);
     try {
       const counted = await call("POST", "/preview", { text: text.value });
       if (mine === asked) show(counted);
     } catch (error) {
-      say(problem(error));
+      if (mine === asked) say(problem(error));
     }
   }
 
@@ -122,7 +122,8 @@ export function newView(main, { me, say }) {
     start.disabled = true;
     try {
       const { id } = await call("POST", "/imports", { text: text.value, name: name.value, key, again: again.checked });
-      location.hash = `#/imports/${id}`;
+      // Who has gone elsewhere meanwhile stays there.
+      if (start.isConnected) location.hash = `#/imports/${id}`;
     } catch (error) {
       say(problem(error));
       start.disabled = false;

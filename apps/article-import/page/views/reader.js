@@ -2,6 +2,7 @@
 // else can come through, whatever was stored.
 import { make } from "/apps/page.js";
 import { call } from "../api.js";
+import { makeTurns } from "../turns.js";
 import { dateText, t } from "../words.js";
 
 const KEPT = new Set(
@@ -17,11 +18,14 @@ const DEEPEST = 200;
 
 export function readerView(main, { place, vault, say }) {
   const id = place[1];
+  const turn = makeTurns();
   let shown = false;
 
   async function refresh() {
     if (shown) return;
+    const isNews = turn();
     const article = await vault?.read(id);
+    if (!isNews()) return;
     if (!article) {
       main.replaceChildren(
         make("h1", { tabindex: "-1" }, t("noArticle")),
@@ -92,7 +96,7 @@ export function readerView(main, { place, vault, say }) {
     try {
       await call("POST", "/forget", { urls: [asked, url] });
       await vault.remove(id);
-      location.hash = "#/articles";
+      if (main.isConnected) location.hash = "#/articles";
     } catch (error) {
       say(error.message);
     }

@@ -18,8 +18,6 @@ export interface ReadArticle {
   excerpt: string | null;
   publishedAt: string | null;
   language: string | null;
-  /** What the page says its address is. */
-  canonical: string | null;
   charset: string;
   /** Sanitised. */
   html: string;
@@ -39,7 +37,6 @@ export interface Extractor {
 }
 
 interface Asked {
-  id: number;
   page: PageBytes;
   resolve(article: ReadArticle): void;
   reject(error: unknown): void;
@@ -60,7 +57,6 @@ export function makeExtractor({
 }: ExtractorOptions = {}): Extractor {
   const threads = new Set<Thread>();
   const waiting: Asked[] = [];
-  let asked = 0;
   let isClosed = false;
 
   function start(): Thread {
@@ -74,7 +70,7 @@ export function makeExtractor({
     });
     const thread: Thread = { worker, busy: undefined, timer: undefined };
     worker.unref();
-    worker.on("message", ({ article, error }: { id: number; article?: ReadArticle; error?: string }) => {
+    worker.on("message", ({ article, error }: { article?: ReadArticle; error?: string }) => {
       const { busy } = thread;
       if (!busy) return;
       clear(thread);
@@ -115,7 +111,7 @@ export function makeExtractor({
         () => fail(idle, new PageProblem("too-slow", `Reading the page took longer than ${timeoutMs / 1_000} s.`)),
         timeoutMs,
       );
-      idle.worker.postMessage({ id: one.id, page: one.page });
+      idle.worker.postMessage(one.page);
     }
   }
 
@@ -123,7 +119,7 @@ export function makeExtractor({
     read(page, signal) {
       if (isClosed) return Promise.reject(new Error("The extractor is closed."));
       return new Promise((resolve, reject) => {
-        const one: Asked = { id: (asked += 1), page, resolve, reject };
+        const one: Asked = { page, resolve, reject };
         const giveUp = (): void => {
           const at = waiting.indexOf(one);
           if (at !== -1) waiting.splice(at, 1);

@@ -41,7 +41,6 @@ export function readPage({ bytes, contentType, url }) {
     if (href === undefined) link.removeAttribute("href");
     else link.setAttribute("href", href);
   }
-  const canonical = resolve(document.querySelector('link[rel="canonical" i]')?.getAttribute("href"), base) ?? null;
   const language = document.documentElement?.getAttribute("lang") ?? null;
   const heading = document.querySelector("title")?.textContent ?? "";
   const article = document.documentElement
@@ -67,7 +66,6 @@ export function readPage({ bytes, contentType, url }) {
     excerpt: short(article?.excerpt) || null,
     publishedAt: short(article?.publishedTime) || null,
     language: short(article?.lang ?? language) || null,
-    canonical,
     charset,
     html,
     text: (article ? article.textContent : body).trim().slice(0, MAX_HTML),
@@ -106,17 +104,25 @@ function ofPlainText(text, url) {
   const paragraphs = clean.split(/\r?\n\s*\r?\n/);
   return {
     found: clean !== "",
-    title: short(decodeURIComponent(new URL(url).pathname.split("/").pop() ?? "").replace(/\.\w+$/, "")) || url,
+    title: short(decoded(new URL(url).pathname.split("/").pop() ?? "").replace(/\.\w+$/, "")) || url,
     byline: null,
     siteName: null,
     excerpt: short(paragraphs[0]) || null,
     publishedAt: null,
     language: null,
-    canonical: null,
     html: paragraphs.map((paragraph) => `<p>${escape(paragraph)}</p>`).join(""),
     text: clean,
     words: wordsOf(clean),
   };
+}
+
+/** As it stands there, if it only looks like an escape. */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 const plainText = (html) =>
@@ -149,10 +155,10 @@ function resolve(href, base) {
   }
 }
 
-parentPort?.on("message", ({ id, page }) => {
+parentPort?.on("message", (page) => {
   try {
-    parentPort.postMessage({ id, article: readPage(page) });
+    parentPort.postMessage({ article: readPage(page) });
   } catch (error) {
-    parentPort.postMessage({ id, error: String(error?.message ?? error).slice(0, 500) });
+    parentPort.postMessage({ error: String(error?.message ?? error).slice(0, 500) });
   }
 });

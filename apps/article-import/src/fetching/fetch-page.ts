@@ -1,6 +1,6 @@
 // Fetches a page that somebody named: through the guarded fetch (public addresses only, redirects checked, caps on time and
 // size), and with the answer turned into a page or into why there is none: final, passing, or "come back at …".
-import type { Duration } from "holdfast";
+import { type Duration, durationMs } from "holdfast";
 import {
   FetchFailed,
   FetchRefused,
@@ -24,6 +24,10 @@ export interface FetchPageOptions {
   maxBytes?: number;
   /** The status is the caller's business. */
   anyStatus?: boolean;
+  /** Asked before a redirect is followed, with where it leads to; what it throws ends the fetch. */
+  beforeRedirect?: (url: string, signal: AbortSignal) => Promise<void>;
+  /** The address that led here by a redirect: what may not be asked from there is not asked. */
+  from?: string;
 }
 
 export type FetchPage = (url: string, signal: AbortSignal, options?: FetchPageOptions) => Promise<Page>;
@@ -40,9 +44,18 @@ const PAGES = /^(text\/html|application\/xhtml\+xml|text\/plain)$/;
 /** Who wants to be left alone for longer is not asked again. */
 const LONGEST_WAIT_S = 6 * 3_600;
 const FIRST_WAIT_S = 30;
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MOST_REDIRECTS = 5;
 
 export function makeFetchPage({ timeout, maxPageBytes, userAgent, allowOrigins }: FetcherOptions): FetchPage {
-  const limits = { timeout, headersTimeout: timeout, idleTimeout: timeout, maxBodyBytes: maxPageBytes, userAgent };
+  const limits = {
+    timeout,
+    headersTimeout: timeout,
+    idleTimeout: timeout,
+    maxBodyBytes: maxPageBytes,
+    userAgent,
+    maxRedirects: 0,
+  };
   const open = makeGuardedFetch(limits);
   const inside = new Map<string, GuardedFetch>();
 
@@ -57,13 +70,41 @@ export function makeFetchPage({ timeout, maxPageBytes, userAgent, allowOrigins }
     return made;
   }
 
-  return async (address, signal, { types = PAGES, maxBytes = maxPageBytes, anyStatus = false } = {}) => {
-    const url = new URL(address);
-    try {
-      const answer = await fetchFor(url)(url, {
+  /** Redirects are followed here, because each is asked about first; each is guarded as the first address is. */
+  async function follow(
+    start: URL,
+    signal: AbortSignal,
+    { beforeRedirect, from }: FetchPageOptions,
+  ): Promise<GuardedAnswer> {
+    const guardedFetch = fetchFor(from === undefined ? start : new URL(from));
+    let url = start;
+    for (let redirects = 0; ; redirects += 1) {
+      const answer = await guardedFetch(url, {
         signal,
         headers: { accept: "text/html,application/xhtml+xml;q=0.9,text/plain;q=0.5", "accept-language": "*" },
       });
+      const location = answer.headers.get("location");
+      if (!REDIRECTS.has(answer.status) || location === null) return answer;
+      answer.cancel();
+      if (redirects >= MOST_REDIRECTS) {
+        throw new PageProblem("bad-redirect", `${start.host} redirects more than ${MOST_REDIRECTS} times.`);
+      }
+      url = redirected(url, location);
+      // What is no address of a page is refused by the guard.
+      if (/^https?:$/.test(url.protocol)) await beforeRedirect?.(url.href, signal);
+    }
+  }
+
+  return async (address, signal, options = {}) => {
+    const { types = PAGES, maxBytes = maxPageBytes, anyStatus = false } = options;
+    const url = new URL(address);
+    const late = new AbortController();
+    const timer = setTimeout(
+      () => late.abort(new PassingProblem("timeout", `${url.host} was not done within ${timeout}.`)),
+      durationMs("fetchTimeout", timeout),
+    );
+    try {
+      const answer = await follow(url, AbortSignal.any([signal, late.signal]), options);
       const { status } = answer;
       const contentType = answer.headers.get("content-type") ?? "text/html";
       if (!anyStatus && (status < 200 || status > 299)) {
@@ -78,8 +119,23 @@ export function makeFetchPage({ timeout, maxPageBytes, userAgent, allowOrigins }
       return { url: answer.url, status, contentType, bytes: await readAll(answer, maxBytes) };
     } catch (error) {
       throw asProblem(error);
+    } finally {
+      clearTimeout(timer);
     }
   };
+}
+
+function redirected(from: URL, location: string): URL {
+  if (!URL.canParse(location, from.href)) {
+    throw new PageProblem("bad-redirect", `${from.host} redirects to what is no address.`);
+  }
+  const url = new URL(location, from);
+  // A fragment stays in the browser.
+  url.hash = "";
+  if (from.protocol === "https:" && url.protocol === "http:") {
+    throw new PageProblem("bad-redirect", `${from.host} redirects from https to http.`);
+  }
+  return url;
 }
 
 async function readAll(answer: GuardedAnswer, maxBytes: number): Promise<Buffer> {

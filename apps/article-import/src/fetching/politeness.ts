@@ -4,6 +4,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Holdfast, Snooze } from "holdfast";
 
 export interface PolitenessOptions {
+  /** No visit takes longer: a place that was taken before that is free, because who had it is gone. */
+  longestVisitMs: number;
   /** Pages of one host at a time. */
   perHost: number;
   /** Between the starts of two. */
@@ -17,16 +19,22 @@ export interface Politeness {
   holdOff(host: string, forMs: number): Promise<void>;
 }
 
-/** Longer than a visit can take. */
-const VISIT_MS = 90_000;
+/** Whose it is shows by when it ends: nobody else can take it before. */
+interface Place {
+  place: number;
+  until: string;
+}
+
+/** Whoever is told to end ends a little later. */
+const GRACE_MS = 30_000;
 /** Who has to wait longer than this waits outside. */
 const PATIENCE_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 const MOST_SNOOZE_MS = 60_000;
 
-export function makePoliteness(hf: Holdfast, { perHost, delayMs }: PolitenessOptions): Politeness {
-  async function takePlace(host: string): Promise<number | undefined> {
-    const { rows } = await hf.sql.query<{ place: number }>(
+export function makePoliteness(hf: Holdfast, { perHost, delayMs, longestVisitMs }: PolitenessOptions): Politeness {
+  async function takePlace(host: string): Promise<Place | undefined> {
+    const { rows } = await hf.sql.query<Place>(
       `insert into :schema.articles_visits as v (host, place, until_at)
        select $1, p.place, :schema.clock() + $3 * interval '1 millisecond' from (
          select s.place from generate_series(1, $2::integer) as s (place)
@@ -34,10 +42,10 @@ export function makePoliteness(hf: Holdfast, { perHost, delayMs }: PolitenessOpt
            where o.host = $1 and o.place = s.place and o.until_at > :schema.clock())
          order by random() limit 1) p
        on conflict (host, place) do update set until_at = excluded.until_at where v.until_at <= :schema.clock()
-       returning v.place`,
-      [host, perHost, VISIT_MS],
+       returning v.place, v.until_at::text as until`,
+      [host, perHost, longestVisitMs + GRACE_MS],
     );
-    return rows[0]?.place;
+    return rows[0];
   }
 
   /** In how many milliseconds its turn is; undefined: too far away to wait for. */
@@ -60,11 +68,13 @@ export function makePoliteness(hf: Holdfast, { perHost, delayMs }: PolitenessOpt
     return Math.max(delayMs, Number(rows[0]?.wait ?? 0));
   }
 
-  const leave = async (host: string, place: number): Promise<void> => {
-    await hf.sql.query("update :schema.articles_visits set until_at = :schema.clock() where host = $1 and place = $2", [
-      host,
-      place,
-    ]);
+  /** Only its own: one that stayed too long may find somebody else in its place. */
+  const leave = async (host: string, { place, until }: Place): Promise<void> => {
+    await hf.sql.query(
+      `update :schema.articles_visits set until_at = :schema.clock()
+       where host = $1 and place = $2 and until_at = $3::text::timestamptz`,
+      [host, place, until],
+    );
   };
 
   return {

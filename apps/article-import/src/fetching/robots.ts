@@ -6,8 +6,11 @@ import { PageProblem, PassingProblem } from "../problems.ts";
 import type { FetchPage } from "./fetch-page.ts";
 
 export interface Robots {
-  /** Throws if the site does not want it. Gives the pause that the site asks for between two pages, if it asks for one. */
-  check(url: string, signal: AbortSignal): Promise<number | undefined>;
+  /**
+   * Throws if the site does not want it. Gives the pause that the site asks for between two pages, if it asks for one.
+   * `from` is the address that redirected to it.
+   */
+  check(url: string, signal: AbortSignal, from?: string): Promise<number | undefined>;
 }
 
 /** The package says that it has a default export; what it is, is the function. */
@@ -23,7 +26,7 @@ const MAX_BYTES = 512_000;
 export function makeRobots(hf: Holdfast, fetchPage: FetchPage, userAgent: string): Robots {
   const name = userAgent.split("/")[0]!;
 
-  async function read(origin: string, signal: AbortSignal): Promise<string> {
+  async function read(origin: string, signal: AbortSignal, from: string | undefined): Promise<string> {
     const { rows } = await hf.sql.query<{ robots: string }>(
       "select robots from :schema.articles_hosts where host = $1 and robots_until_at > :schema.clock()",
       [`robots ${origin}`],
@@ -33,6 +36,7 @@ export function makeRobots(hf: Holdfast, fetchPage: FetchPage, userAgent: string
       types: /./,
       maxBytes: MAX_BYTES,
       anyStatus: true,
+      ...(from !== undefined && { from }),
     });
     if (status === 429 || status >= 500) {
       throw new PassingProblem("robots", `${new URL(origin).host} cannot say what robots may read (${status}).`);
@@ -49,9 +53,9 @@ export function makeRobots(hf: Holdfast, fetchPage: FetchPage, userAgent: string
   }
 
   return {
-    async check(url, signal) {
+    async check(url, signal, from) {
       const { origin, host } = new URL(url);
-      const text = await read(origin, signal);
+      const text = await read(origin, signal, from);
       const rules = parse(`${origin}/robots.txt`, text);
       if (rules.isAllowed(url, name) === false) {
         throw new PageProblem("robots", `${host} does not want robots to read this page (robots.txt).`);

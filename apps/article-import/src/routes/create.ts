@@ -1,7 +1,8 @@
 // The count before anything starts, and the start.
 import type { AppRoute } from "holdfast";
+import type { Link } from "../import-one.ts";
 import { readLinks } from "../links/formats.ts";
-import { type SortedLinks, sortLinks } from "../links/sort-links.ts";
+import { sortLinks } from "../links/sort-links.ts";
 import { type Asked, bodyOf, type DeskOf, makeRoute, refuse } from "./routes.ts";
 
 const MAX_TEXT = 10 * 1_048_576;
@@ -32,14 +33,8 @@ export function makeCreateRoutes(deskOf: DeskOf): AppRoute[] {
         const { entries, isCut } = readLinks(text);
         if (isCut) return tooMany(entries.length, asked.options.maxLinks);
         const { valid } = sortLinks(entries);
-        // What is saved already is wanted once more: from a device that is gone, say.
-        if (again === true && valid.length <= asked.options.maxLinks) {
-          await asked.library.forget(
-            asked.owner,
-            valid.map(({ url }) => url),
-          );
-        }
-        return await create(asked, valid, name, key);
+        const links = again === true ? valid.map((link) => ({ ...link, again })) : valid;
+        return await create(asked, links, name, key);
       },
     }),
     // For assistants: a list of addresses and nothing else.
@@ -93,7 +88,7 @@ async function counted({ library, owner, options }: Asked, text: string): Promis
   };
 }
 
-async function create(asked: Asked, links: SortedLinks["valid"], name: unknown, key: unknown): Promise<Response> {
+async function create(asked: Asked, links: readonly Link[], name: unknown, key: unknown): Promise<Response> {
   const { hf, kind, owner, options } = asked;
   if (links.length === 0)
     return refuse(422, "NO_LINKS", "There is no link in it.", "Paste addresses that begin with http:// or https://.");

@@ -1,6 +1,7 @@
 // The hand-back, as a client sees it: what waits, its content, and the word on what it came to. The first word counts. What
 // has been acked is not kept here any more: neither its text nor its address in the clear beyond the import itself.
 import { type AppRoute, type BatchItem, NotFound, StateConflict } from "holdfast";
+import type { Link } from "../import-one.ts";
 import { KIND } from "../kind-name.ts";
 import { canonicalise } from "../links/canonical.ts";
 import { type Asked, bodyOf, type DeskOf, findImport, makeRoute, noImport, refuse } from "./routes.ts";
@@ -78,10 +79,12 @@ async function ack(asked: Asked): Promise<unknown> {
   if (!item) return noImport();
   if (item.state !== "handed-over") return past(item, device);
   const isKept = outcome === "saved" || outcome === "consent-wall";
-  const addresses = [(item.payload as { url: string }).url, ...(typeof url === "string" ? [url] : [])]
+  const { url: askedFor, again = false } = item.payload as Link;
+  const addresses = [askedFor, ...(typeof url === "string" ? [url] : [])]
     .map((each) => canonicalise(each))
     .flatMap((each) => ("url" in each ? [each.url] : []));
-  const isFirst = !isKept || (await library.take(owner, addresses, { batchId: batch.id, seq }));
+  const place = { batchId: batch.id, seq, ...(again && { since: batch.createdAt }) };
+  const isFirst = !isKept || (await library.take(owner, addresses, place));
   try {
     const answer = await hf.batches.ack(batch.id, seq, {
       outcome: isFirst ? (outcome as Word) : "duplicate",
