@@ -9,6 +9,7 @@ let catalog = "";
 let timer;
 let shown = "";
 let lost = "";
+let searches = 0;
 
 const call = (method, path, body) => callServer(method, `/api-catalogs${path}`, body);
 const trouble = (text) => (byId("trouble").textContent = text);
@@ -36,7 +37,8 @@ function fail(error) {
   trouble("");
 }
 
-const at = (...parts) => `/${[catalog, ...parts].map(encodeURIComponent).join("/")}`;
+const pathOf = (...parts) => `/${parts.map(encodeURIComponent).join("/")}`;
+const at = (...parts) => pathOf(catalog, ...parts);
 const acts = {
   reembed: (name) => act(async () => await call("POST", at("specs", name, "reembed")), `${name} is embedded again.`),
   rename: (name) => {
@@ -72,9 +74,12 @@ async function lookAgain() {
 
 async function look() {
   clearTimeout(timer);
+  const looked = catalog;
   let wait = QUIET_MS;
   try {
     const status = await call("GET", at());
+    // Somebody went to another catalog meanwhile, which is looked at by itself.
+    if (looked !== catalog) return;
     byId("title").textContent = status.name;
     byId("banner").textContent = status.specs.length === 0 ? "" : status.banner;
     // Focus and open details stay.
@@ -82,8 +87,13 @@ async function look() {
     if (now !== shown) draw(status.specs);
     shown = now;
     if (status.counts.running + status.counts.queued > 0) wait = BUSY_MS;
+  } catch (error) {
+    if (looked === catalog) throw error;
   } finally {
-    timer = setTimeout(() => void lookAgain(), wait);
+    if (looked === catalog) {
+      clearTimeout(timer);
+      timer = setTimeout(() => void lookAgain(), wait);
+    }
   }
 }
 
@@ -99,8 +109,17 @@ function draw(specs) {
 }
 
 async function open(id) {
+  // The buttons of the other's specs would act on the specs of this one that are called the same.
+  if (id !== catalog) {
+    byId("title").textContent = byId("catalog").selectedOptions[0].textContent;
+    byId("banner").textContent = "";
+    byId("specs").replaceChildren();
+    byId("nothing").hidden = true;
+  }
   catalog = id;
   shown = "";
+  // What was searched for in the other is not shown here.
+  searches += 1;
   byId("found").hidden = true;
   location.hash = id;
   byId("main").hidden = false;
@@ -122,22 +141,22 @@ async function start() {
   });
 }
 
-async function upload(name, blob) {
+async function upload(to, name, blob) {
   tell(`Sending ${name} …`);
   try {
-    const { operations, changed } = await call("PUT", at("specs", name), blob);
+    const { operations, changed } = await call("PUT", pathOf(to, "specs", name), blob);
     return changed ? `${name}: ${operations} operations.` : `${name} has not changed.`;
   } finally {
     tell("");
   }
 }
 
-/** Each of them, whatever becomes of the others. */
-async function uploadAll(files) {
+/** Each of them, whatever becomes of the others; all to the catalog where this was asked for. */
+async function uploadAll(to, files) {
   const [told, wrong] = [[], []];
   for (const { name, blob } of files) {
     try {
-      told.push(await upload(name, blob));
+      told.push(await upload(to, name, blob));
     } catch (error) {
       if (isLockedOut(error)) throw error;
       wrong.push(`${name}: ${said(error)}`);
@@ -166,16 +185,22 @@ byId("files").addEventListener("change", () => {
     blob: file,
   }));
   // The same file again, mended, is a change too.
-  void safely(() => uploadAll(files)).finally(() => (byId("files").value = ""));
+  const to = catalog;
+  void safely(() => uploadAll(to, files)).finally(() => (byId("files").value = ""));
 });
 byId("sample").addEventListener("click", () => {
-  void safely(async () => await uploadAll([{ name: "bookshop", blob: await (await fetch("sample.yaml")).blob() }]));
+  const to = catalog;
+  void safely(async () => await uploadAll(to, [{ name: "bookshop", blob: await (await fetch("sample.yaml")).blob() }]));
 });
 byId("search").addEventListener("submit", (event) => {
   event.preventDefault();
   void safely(async () => {
     const query = new URLSearchParams({ q: byId("question").value, by: byId("by").value });
-    const { hits, notes } = await call("GET", `${at("search")}?${query}`);
+    const search = (searches += 1);
+    const answer = await call("GET", `${at("search")}?${query}`).catch((error) => ({ error }));
+    if (search !== searches) return;
+    if (answer.error) throw answer.error;
+    const { hits, notes } = answer;
     const found = byId("found");
     if (hits.length === 0) notes.push("Nothing was found.");
     found.replaceChildren(

@@ -1,7 +1,7 @@
 // The operations whose vectors are nearest to a question, best first. Few are compared one by one in the process; many are
 // found by pgvector where the database has it. Whatever happens to pgvector, the comparison of all is there, and right.
 import type { Holdfast, SqlTransaction } from "holdfast";
-import { EmbedderWrong } from "./embedders/embedder.ts";
+import { EmbedderWrong, tooSlow } from "./embedders/embedder.ts";
 import type { Model } from "./model.ts";
 import { findPgvector, vectorModelOf } from "./pgvector/detect.ts";
 import { readNearest } from "./pgvector/nearest.ts";
@@ -44,10 +44,15 @@ const QUERY_MS = 10_000;
 export async function byMeaning(hf: Holdfast, model: Model | undefined, input: MeaningInput): Promise<Meaning> {
   if (!model) return { places: [], trouble: "No embedder is set.", nearest: null };
   let asked;
+  // By a timer of our own: Node 20 forgets a timeout that only any() knows of.
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(tooSlow(QUERY_MS)), QUERY_MS);
   try {
-    asked = await model.embedQuery(input.text, AbortSignal.timeout(QUERY_MS));
+    asked = await model.embedQuery(input.text, late.signal);
   } catch (error) {
     return { places: [], trouble: troubleOf(error), nearest: null };
+  } finally {
+    clearTimeout(timer);
   }
   const scope = await readScope(hf.sql, input.catalog, asked.label, asked.vectors[0]!);
   const isLarge = scope.operations > EXACT_UP_TO;
@@ -58,7 +63,6 @@ export async function byMeaning(hf: Holdfast, model: Model | undefined, input: M
 
 function troubleOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error.name === "TimeoutError") return `The embedder did not answer within ${QUERY_MS / 1_000} s.`;
   // Words that are too common, or no words at all.
   return error instanceof EmbedderWrong ? `The question has no vector: ${error.message}` : error.message;
 }

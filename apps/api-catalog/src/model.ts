@@ -1,6 +1,6 @@
 // Which model this process embeds with, by its full label. The dimension is the provider's to say: it is asked once, with one
 // short text, and again after it was found to have changed.
-import { type Embedded, type Embedder, embedTexts, EmbedderWrong } from "./embedders/embedder.ts";
+import { type Embedded, type Embedder, embedTexts, EmbedderWrong, tooSlow } from "./embedders/embedder.ts";
 
 export interface Model {
   /** undefined: not asked yet. */
@@ -16,7 +16,7 @@ export function makeModel(embedder: Embedder, timeoutMs: number): Model {
   const learn = async (text: string, signal: AbortSignal): Promise<Embedded> => {
     // By a timer of our own: Node 20 forgets a timeout that only any() knows of.
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(new DOMException("It took too long.", "TimeoutError")), timeoutMs);
+    const timer = setTimeout(() => late.abort(tooSlow(timeoutMs)), timeoutMs);
     try {
       const answer = await embedTexts(embedder, [text], AbortSignal.any([signal, late.signal]));
       known = answer.label;

@@ -92,8 +92,12 @@ export function makeSpecs(hf: Holdfast, kind: EmbedKind | undefined): Specs {
 
   /** Nobody retries what is embedded for a spec that is gone. */
   const settleAll = async (payload: { catalog: string } | { spec: string }): Promise<void> => {
-    const { jobs } = await hf.jobs.list({ kind: KIND, state: "dead", payload, limit: 500 });
-    for (const { id } of jobs) await hf.jobs.discard(id).catch(() => undefined);
+    let cursor: string | undefined;
+    do {
+      const { jobs, next } = await hf.jobs.list({ kind: KIND, state: "dead", payload, limit: ROWS, cursor });
+      for (const { id } of jobs) await hf.jobs.discard(id).catch(() => undefined);
+      cursor = next ?? undefined;
+    } while (cursor !== undefined);
   };
 
   const refuseWhenFull = async (catalog: string): Promise<void> => {

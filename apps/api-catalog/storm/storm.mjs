@@ -4,8 +4,9 @@
 //   npm run storm -w apps/api-catalog                            GitHub's API, a PostgreSQL of its own
 //   STORM_OPERATIONS=300 DATABASE_URL=… npm run storm -w …       a part of it, another server
 //
-// All the while it is searched. At the end every operation has one vector, of its own text; no operation was sent to the
-// embedder more often than its failures and the kills explain; and searches find what a comparison with every text finds.
+// All the while it is searched, and the answers say truly how much is there. At the end every operation has one vector, of
+// its own text; no operation was sent to the embedder more often than its failures and the kills explain; and searches find
+// what a comparison with every text finds.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -69,7 +70,7 @@ export async function storm({ database, document, say = () => {} }) {
     say(`${total} operations uploaded (${(document.length / 1e6).toFixed(1)} MB)`);
     const emojis = await call("GET", "/api-catalogs/big/search?q=emojis&by=words");
     if (emojis.hits[0]?.path !== "/emojis") throw new Error("Not found by words before");
-    watching = keepSearching(call, watch);
+    watching = keepSearching(sql, call, watch);
 
     await embedded(sql, total * 0.25);
     server.kill();
@@ -105,20 +106,40 @@ const makeCall = (url) => async (method, path, body) => {
   return content;
 };
 
-/** Whenever the server is up, a search must be answered, and say truly whether all is there. */
-async function keepSearching(call, watch) {
+/** Whenever the server is up, a search must be answered, and say truly how much is there: as the tables do, before and after. */
+async function keepSearching(sql, call, watch) {
   while (!watch.isOver) {
     try {
-      const { hits, isComplete, unfinished } = await call("GET", "/api-catalogs/big/search?q=repository&by=both");
+      const before = await readTruth(sql);
+      const answer = await call("GET", "/api-catalogs/big/search?q=repository&by=both");
       watch.searches += 1;
-      if (hits.length === 0) watch.wrong.push("a search found nothing");
-      if (isComplete !== (unfinished.length === 0)) watch.wrong.push("a search said that it was complete");
-      if (hits.some(({ by }) => by.length === 0)) watch.wrong.push("a hit has no reason");
+      watch.wrong.push(...falsehoods(answer, before, await readTruth(sql)));
     } catch (error) {
       // Killed: there is nobody to answer.
       if (!/fetch failed|terminated/.test(error.message)) watch.wrong.push(error.message);
     }
     await sleep(200);
+  }
+}
+
+const readTruth = async (sql) =>
+  (
+    await sql.query(
+      `select (select count(*)::int from ${SCHEMA}.catalog_vectors) as vectors,
+         (select bool_and(indexed_at is not null) from ${SCHEMA}.catalog_specs) as "isComplete"`,
+    )
+  ).rows[0];
+
+function* falsehoods({ hits, isComplete, unfinished, trouble }, before, after) {
+  if (hits.length === 0) yield "a search found nothing";
+  if (hits.some(({ by }) => by.length === 0)) yield "a hit has no reason";
+  if (isComplete && !after.isComplete) yield `a search was called complete with ${after.vectors} vectors`;
+  if (!isComplete && before.isComplete) yield "a search was called incomplete when all was there";
+  // A server that has not heard from the embedder yet does not know whose vectors to count.
+  if (isComplete || trouble !== null) return;
+  const [{ embedded: said }] = unfinished;
+  if (said < before.vectors || said > after.vectors) {
+    yield `a search told of ${said} vectors; there were ${before.vectors} before it and ${after.vectors} after it`;
   }
 }
 

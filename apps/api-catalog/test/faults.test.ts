@@ -1,6 +1,9 @@
 // What somebody saw go wrong, each with the test that it does not come back.
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { defineJob, Fatal } from "holdfast";
 import { useHoldfast } from "../../../test/support/open-test.ts";
+import { KIND } from "../src/names.ts";
 import { startEmbedder } from "../storm/embedder.mjs";
 import { until } from "../../../test/support/until.ts";
 import { CATALOG, makeDocument, openScene, type Scene } from "./scene.ts";
@@ -44,6 +47,25 @@ describe("faults", () => {
     await scene.call("DELETE", "/other");
     expect(await dead()).toEqual([]);
   });
+
+  test("a catalog with more than 500 dead jobs was deleted, and the 501st stayed", async () => {
+    await scene.call("POST", "", { id: "crowd" });
+    await scene.stopWork();
+    const hopeless = defineJob<{ spec: string; catalog: string }>(KIND, {
+      run: () => {
+        throw new Fatal("Nothing can be embedded.");
+      },
+    });
+    const worker = await bench.hf.work([hopeless], { concurrency: 50 });
+    const jobs = Array.from({ length: 501 }, () => ({ payload: { spec: randomUUID(), catalog: "crowd" } }));
+    await bench.hf.enqueueMany(hopeless, jobs);
+    const buried = async () => (await bench.hf.jobs.count({ state: "dead", payload: { catalog: "crowd" } })).count;
+    await until("501 dead jobs", async () => (await buried()) === 501, 30_000);
+    await worker.stop();
+    await scene.work();
+    expect((await scene.call("DELETE", "/crowd")).body).toEqual({ deleted: true });
+    expect(await dead()).toEqual([]);
+  }, 60_000);
 
   test("a spec that was deleted during its last try became a dead job", async () => {
     let calls = 0;
@@ -100,6 +122,7 @@ describe("faults", () => {
     const named = (operationId: string) => ({ openapi: "3.0.0", paths: { "/x": { get: { operationId } } } });
     await put("named", named("list_all-things"));
     await put("named", named("list-all_things"));
+    await scene.reaches("named", "indexed");
     const { hits } = await search("list+all+things", "&by=words&limit=1");
     expect(hits).toMatchObject([{ spec: "named", operationId: "list-all_things" }]);
   });
@@ -114,6 +137,13 @@ describe("faults", () => {
     expect((await search("bent")).notes[0]).toMatch(/^By words only: The question has no vector/);
     expect((await search("bent", "&by=words")).notes).toEqual([]);
     embedder.state.behave = () => "ok";
+  });
+
+  test("a question that was given up after embedTimeout was said to have waited 10 s", async () => {
+    embedder.state.behave = () => "hang";
+    const { trouble } = await search("bent", "&by=meaning");
+    embedder.state.behave = () => "ok";
+    expect(trouble).toBe("The embedder did not answer within 0.5 s.");
   });
 
   test("with more than a thousand catalogs some were not found; the specs of one beyond a thousand were not shown", async () => {

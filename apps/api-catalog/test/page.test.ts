@@ -128,4 +128,124 @@ describe("the page", () => {
     await phone.waitForSelector('[data-spec="bad"]', { state: "detached" });
     expect(faults).toEqual([]);
   }, 120_000);
+
+  describe("somebody goes to another catalog while an answer is on its way", () => {
+    let page: Page;
+    beforeAll(async () => {
+      embedder.state.behave = () => "ok";
+      await scene.call("POST", "", { id: "left", name: "Left" });
+      await scene.call("POST", "", { id: "right", name: "Right" });
+      await scene.call(
+        "PUT",
+        "/left/specs/lefts",
+        makeDocument(1, () => "lefts"),
+      );
+      await scene.call(
+        "PUT",
+        "/right/specs/rights",
+        makeDocument(1, () => "rights"),
+      );
+    }, 60_000);
+    /** Answers to what matches wait until they are let go; `asked` resolves with the first. */
+    async function hold(method: string, path: RegExp) {
+      let letGo = (): void => {};
+      const told = new Promise<void>((resolve) => (letGo = resolve));
+      let isAsked = (): void => {};
+      const asked = new Promise<void>((resolve) => (isAsked = resolve));
+      await page.route(
+        (url) => path.test(url.pathname),
+        async (route) => {
+          if (route.request().method() !== method) return await route.fallback();
+          const response = await route.fetch();
+          isAsked();
+          await told;
+          await route.fulfill({ response });
+        },
+      );
+      return { asked, letGo };
+    }
+    const go = async (catalog: string) => {
+      await page.selectOption("#catalog", catalog);
+    };
+    const isAt = async (name: string, spec: string) => {
+      await page.waitForSelector(`#title:text-is("${name}")`);
+      await page.waitForSelector(`[data-spec="${spec}"]`);
+    };
+    // Nothing is to happen, and nothing says so.
+    const settled = async () => await page.waitForTimeout(300);
+    const specs = async (catalog: string): Promise<string[]> =>
+      (await scene.call("GET", `/${catalog}`)).body.specs.map(({ name }: { name: string }) => name);
+
+    test("the list that comes late is not drawn over the one that is looked at", async () => {
+      page = await open(1280, "light");
+      await go("right");
+      await isAt("Right", "rights");
+      const held = await hold("GET", /^\/api-catalogs\/left$/);
+      await go("left");
+      await held.asked;
+      await go("right");
+      await isAt("Right", "rights");
+      const answered = page.waitForResponse((answer) => new URL(answer.url()).pathname === "/api-catalogs/left");
+      held.letGo();
+      await answered;
+      await settled();
+      expect(await page.textContent("#title")).toBe("Right");
+      expect(
+        await page.locator("[data-spec]").evaluateAll((lines) => lines.map((line) => line.dataset["spec"])),
+      ).toEqual(["rights"]);
+      await page.context().close();
+    }, 60_000);
+
+    test("until its list is there, nothing can be done to specs of the one before", async () => {
+      page = await open(1280, "light");
+      await go("left");
+      await isAt("Left", "lefts");
+      const held = await hold("GET", /^\/api-catalogs\/right$/);
+      await go("right");
+      await held.asked;
+      expect([await page.textContent("#title"), await page.locator("[data-spec]").count()]).toEqual(["Right", 0]);
+      held.letGo();
+      await isAt("Right", "rights");
+      await page.context().close();
+    }, 60_000);
+
+    test("what a search found there is not shown here", async () => {
+      page = await open(1280, "light");
+      await go("left");
+      await isAt("Left", "lefts");
+      const held = await hold("GET", /^\/api-catalogs\/left\/search$/);
+      await page.fill("#question", "lefts");
+      await page.click("#search button");
+      await held.asked;
+      await go("right");
+      await isAt("Right", "rights");
+      const answered = page.waitForResponse((answer) => answer.url().includes("/left/search"));
+      held.letGo();
+      await answered;
+      await settled();
+      expect(await page.isVisible("#found")).toBe(false);
+      await page.context().close();
+    }, 60_000);
+
+    test("files go where they were sent, all of them", async () => {
+      page = await open(1280, "light");
+      await go("left");
+      await isAt("Left", "lefts");
+      const held = await hold("PUT", /^\/api-catalogs\/left\/specs\/one$/);
+      const file = (name: string) => ({
+        name: `${name}.json`,
+        mimeType: "application/json",
+        buffer: Buffer.from(JSON.stringify(makeDocument(1, () => name))),
+      });
+      await page.setInputFiles("#files", [file("one"), file("two")]);
+      await held.asked;
+      await go("right");
+      await isAt("Right", "rights");
+      held.letGo();
+      await page.waitForSelector('#told:has-text("two: 1 operations.")');
+      expect([await specs("left"), await specs("right")]).toEqual([["lefts", "one", "two"], ["rights"]]);
+      await page.context().close();
+      expect(faults).toEqual([]);
+    }, 60_000);
+  });
 });

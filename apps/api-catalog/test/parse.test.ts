@@ -1,4 +1,5 @@
 // Documents of every format become operations; what is none is refused with the reason, and hurts nobody.
+import type { Worker } from "node:worker_threads";
 import { describe, expect, test } from "vitest";
 import { parseDocument } from "../src/parse/parse-document.ts";
 
@@ -120,4 +121,27 @@ describe("a document", () => {
     expect(circle.operations).toEqual([]);
     await expect(parseDocument(SWAGGER, { timeoutMs: 1 })).rejects.toMatchObject({ code: "CATALOG_DOCUMENT_TOO_MUCH" });
   });
+
+  test("many at once are read a few at a time; more than can wait are refused, and the next is taken", async () => {
+    let [running, most] = [0, 0];
+    const onWorker = (worker: Worker): void => {
+      running += 1;
+      most = Math.max(most, running);
+      worker.once("exit", () => (running -= 1));
+    };
+    process.on("worker", onWorker);
+    try {
+      const ends = await Promise.allSettled(Array.from({ length: 30 }, () => parseDocument(SWAGGER)));
+      const refused = ends.flatMap((end) => (end.status === "rejected" ? [end.reason as unknown] : []));
+      expect(ends.length - refused.length).toBe(10);
+      for (const reason of refused) expect(reason).toMatchObject({ status: 503, code: "CATALOG_BUSY" });
+      expect(most).toBe(2);
+      expect(await parseDocument(SWAGGER)).toMatchObject({ format: "Swagger 2.0" });
+      // One that is refused gives its place back too.
+      await Promise.allSettled(Array.from({ length: 10 }, () => parseDocument("{")));
+      expect(await parseDocument(SWAGGER)).toMatchObject({ format: "Swagger 2.0" });
+    } finally {
+      process.off("worker", onWorker);
+    }
+  }, 60_000);
 });

@@ -20,6 +20,10 @@ export class EmbedderWrong extends Error {
   readonly code = "CATALOG_EMBEDDER_WRONG";
 }
 
+/** Why a call is aborted whose time is over: with the limit that it was. */
+export const tooSlow = (ms: number): DOMException =>
+  new DOMException(`The embedder did not answer within ${ms / 1_000} s.`, "TimeoutError");
+
 /** `start` is the place of the first text, for the message. */
 export async function embedTexts(
   embedder: Embedder,

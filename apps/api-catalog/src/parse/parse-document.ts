@@ -1,5 +1,6 @@
 // A document that somebody sent becomes a list of operations, in a thread that has a time and a memory of its own: what
-// exceeds them costs the thread and the upload, and nothing else.
+// exceeds them costs the thread and the upload, and nothing else. Few are read at a time, a few more wait, and the others are
+// asked to come again: the memory of all threads is that of this machine.
 import { createHash } from "node:crypto";
 import { Worker } from "node:worker_threads";
 import { Refused } from "../refused.ts";
@@ -37,9 +38,31 @@ type Answer = { document: ParsedDocument } | { unreadable: string };
 const PROGRAM = new URL("./thread.mjs", import.meta.url);
 const HINT = "Send an OpenAPI 3.0 or 3.1 or a Swagger 2.0 document, as JSON or YAML.";
 
-export async function parseDocument(
+const MOST_READ = 2;
+const MOST_WAITING = 8;
+let reading = 0;
+const waiting: (() => void)[] = [];
+
+export async function parseDocument(text: string, options: ParseOptions = {}): Promise<ParsedDocument> {
+  if (reading >= MOST_READ) {
+    if (waiting.length >= MOST_WAITING) throw busy();
+    // Whoever ends hands over its place.
+    await new Promise<void>((resolve) => waiting.push(resolve));
+  } else {
+    reading += 1;
+  }
+  try {
+    return await parseInThread(text, options);
+  } finally {
+    const next = waiting.shift();
+    if (next) next();
+    else reading -= 1;
+  }
+}
+
+async function parseInThread(
   text: string,
-  { timeoutMs = 60_000, memoryMb = 768, mostOperations = 20_000 }: ParseOptions = {},
+  { timeoutMs = 60_000, memoryMb = 768, mostOperations = 20_000 }: ParseOptions,
 ): Promise<ParsedDocument> {
   const worker = new Worker(PROGRAM, {
     workerData: { text, mostOperations },
@@ -68,6 +91,9 @@ export async function parseDocument(
 
 const tooMuch = (message: string): Refused =>
   new Refused(422, "DOCUMENT_TOO_MUCH", message, "Split it, or take out what is repeated.");
+
+const busy = (): Refused =>
+  new Refused(503, "BUSY", "Too many documents are being read at the same time.", "Send it again in a moment.");
 
 /** What an operation is called inside its spec. */
 export const operationKey = ({ method, path }: ParsedOperation): string => `${method} ${path}`;
