@@ -91,6 +91,14 @@ const ROWS = [
   { key: "batchesShare", title: "  of a batch of 10,000", scenario: "batches", pick: "share", digits: 2 },
   { key: "inbox", title: "100 MB through the inbox, MB/s", scenario: "inbox", pick: "megabytesPerSecond", digits: 1 },
   { key: "embeddedSteady", title: "embedded: steady, jobs/s", scenario: "embedded", pick: "jobsPerSecond" },
+  {
+    key: "embeddedLoop",
+    title: "  delay of the event loop meanwhile, p99, ms",
+    scenario: "embedded",
+    pick: "loopDelayP99",
+    digits: 1,
+    noRatio: true,
+  },
 ];
 
 /** `against`: whose best; without it the figure itself is judged. */
@@ -142,22 +150,38 @@ function percentile(runs, p) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))];
 }
 
+const rowOf = (key) => ROWS.find((row) => row.key === key);
+const isSampled = ({ pick }, { result }) => result.samples && pick !== "transactionsPerSecond";
+const valueOf = ({ pick, run: ofRun }, run) => (ofRun ? run[ofRun] : run.result[pick]);
+
+/** Round → value, of one contender's runs. */
+function byRound(key, runs) {
+  const row = rowOf(key);
+  if (row.sum) {
+    const [one, other] = row.sum.map((part) => byRound(part, runs));
+    return new Map([...one].flatMap(([round, value]) => (other.has(round) ? [[round, value + other.get(round)]] : [])));
+  }
+  const of = runs.filter((run) => run.scenario === row.scenario && run.result && !isSampled(row, run));
+  return new Map(of.map((run) => [run.round, valueOf(row, run)]));
+}
+
+/** Of two that were measured in the same minutes: the speed of a machine that others use changes from round to round. */
+const paired = (ours, theirs) =>
+  median([...ours].flatMap(([round, value]) => (theirs.has(round) ? [value / theirs.get(round)] : [])));
+
 function figuresOf(runs) {
   const figures = {};
-  for (const { key, scenario, pick, run: ofRun } of ROWS) {
-    const of = runs.filter((run) => run.scenario === scenario && run.result);
+  for (const row of ROWS) {
+    const of = runs.filter((run) => run.scenario === row.scenario && run.result);
     if (of.length === 0) continue;
-    if (of[0].result.samples)
-      figures[key] =
-        pick === "transactionsPerSecond"
-          ? median(of.map((run) => run.result[pick]))
-          : percentile(of, pick === "p99" ? 0.99 : 0.5);
-    else figures[key] = median(of.map((run) => (ofRun ? run[ofRun] : run.result[pick])));
+    if (isSampled(row, of[0])) figures[row.key] = percentile(of, row.pick === "p99" ? 0.99 : 0.5);
+    else figures[row.key] = median(of.map((run) => valueOf(row, run)));
   }
   for (const { key, of, sum } of ROWS) {
-    const parts = (of ?? sum)?.map((part) => figures[part]);
-    if (!parts || parts.includes(undefined)) continue;
-    figures[key] = of ? parts[0] / parts[1] : parts[0] + parts[1];
+    if (of) figures[key] = paired(byRound(of[0], runs), byRound(of[1], runs));
+    if (figures[key] === undefined) delete figures[key];
+    const parts = sum?.map((part) => figures[part]);
+    if (parts && !parts.includes(undefined)) figures[key] = parts[0] + parts[1];
   }
   const total = (key) => runs.reduce((sum, run) => sum + (run.counts?.[key] ?? 0), 0);
   figures.counts = {
@@ -176,14 +200,38 @@ export function summarize(runs, targetKeys = ALL_TARGETS) {
   const figures = Object.fromEntries(
     contenders.map((contender) => [contender, figuresOf(runs.filter((run) => run.contender === contender))]),
   );
-  const best = (key, names) => {
-    const values = names.map((name) => figures[name]?.[key]).filter((value) => value !== undefined);
-    if (values.length === 0) return undefined;
-    return ROWS.find((row) => row.key === key).lower ? Math.min(...values) : Math.max(...values);
+  const best = (key, values) => {
+    const known = values.filter((value) => value !== undefined);
+    if (known.length === 0) return undefined;
+    return rowOf(key).lower ? Math.min(...known) : Math.max(...known);
   };
+  const roundsOf = (name, key) =>
+    byRound(
+      key,
+      runs.filter((run) => run.contender === name),
+    );
   const ratio = (key, names) => {
-    const [ours, theirs] = [figures.holdfast?.[key], best(key, names)];
-    return ours === undefined || theirs === undefined ? undefined : ours / theirs;
+    const ours = roundsOf("holdfast", key);
+    const others = names.map((name) => roundsOf(name, key));
+    const theirs = new Map(
+      [...ours.keys()].flatMap((round) => {
+        const value = best(
+          key,
+          others.map((rounds) => rounds.get(round)),
+        );
+        return value === undefined ? [] : [[round, value]];
+      }),
+    );
+    if (theirs.size > 0) return paired(ours, theirs);
+    // Samples of all rounds together.
+    const [one, other] = [
+      figures.holdfast?.[key],
+      best(
+        key,
+        names.map((name) => figures[name]?.[key]),
+      ),
+    ];
+    return one === undefined || other === undefined ? undefined : one / other;
   };
   const ratios = {};
   for (const { key, noRatio, of } of ROWS) {
@@ -241,7 +289,7 @@ export function describeEnvironment(environment) {
     `${environment.date}   ${environment.cpu}, ${environment.memory}, ${environment.system}`,
     `Node ${environment.node}, PostgreSQL ${environment.postgres} (fsync ${environment.fsync}, ` +
       `synchronous_commit ${environment.synchronousCommit})${redis ? `, Redis ${redis} (no persistence)` : ""}, ${versions.join(", ")}`,
-    `Medians over rounds; load average before ${environment.loadBefore.toFixed(1)}` +
+    `Medians over rounds, and ratios of what was measured in the same round; load average before ${environment.loadBefore.toFixed(1)}` +
       `${environment.loadBefore > 0.5 ? " (others use this machine: noisy)" : ""}`,
   ];
 }

@@ -1,4 +1,5 @@
 // One loop enqueues as fast as it can, at most AHEAD ahead of the handlers; the worker consumes.
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import { databaseWork } from "./database-work.mjs";
 
@@ -25,6 +26,8 @@ export async function run(bench) {
   await Promise.race([delay(WARM_UP_MS), failed]);
 
   const before = await work?.read();
+  const loopDelay = monitorEventLoopDelay({ resolution: 5 });
+  loopDelay.enable();
   const marks = [{ at: performance.now(), handled: bench.handled }];
   const cpu = process.cpuUsage();
   for (let slice = 1; slice <= SLICES; slice++) {
@@ -33,6 +36,7 @@ export async function run(bench) {
     marks.push({ at: performance.now(), handled: bench.handled });
   }
   const { user, system } = process.cpuUsage(cpu);
+  loopDelay.disable();
   const after = await work?.read();
   const jobs = marks[SLICES].handled - marks[0].handled;
   const rate = (from, to) => ((marks[to].handled - marks[from].handled) / (marks[to].at - marks[from].at)) * 1000;
@@ -46,6 +50,7 @@ export async function run(bench) {
     lastThird: rate(8, 12),
     slices: marks.slice(1).map((_, index) => Math.round(rate(index, index + 1))),
     nodeCpuMicrosPerJob: (user + system) / jobs,
+    loopDelayP99: loopDelay.percentile(99) / 1e6,
     ...(work
       ? {
           walBytesPerJob: (after.walBytes - before.walBytes) / jobs,

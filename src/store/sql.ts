@@ -44,6 +44,8 @@ export interface RoutineInput {
   /** Runs before the statement: settings of its transaction, and locks that its snapshot must be younger than. */
   first?: string;
   body: string;
+  /** Of a routine that gives a count: runs after the statement, and knows how many rows that `changed`. */
+  after?: string;
   /** With the rights of whoever made the schema: for what every role may ask for and only the owner may do. */
   asOwner?: boolean;
   /** Another way to the same answer, taken while a condition holds. */
@@ -66,6 +68,7 @@ export function routine({
   declares = [],
   first = "",
   body,
+  after = "",
   asOwner,
   settings = [],
   instead,
@@ -75,7 +78,7 @@ export function routine({
     gives === "void"
       ? `${body};`
       : gives === "count"
-        ? `${chosen(body, instead)} get diagnostics changed = row_count; return changed;`
+        ? `${chosen(body, instead)} get diagnostics changed = row_count; ${after} return changed;`
         : chosen(`return query ${body}`, instead && { ...instead, body: `return query ${instead.body}` });
   const variables = [...(gives === "count" ? ["changed bigint"] : []), ...declares];
   const declared = variables.length > 0 ? `declare ${variables.join("; ")};` : "";

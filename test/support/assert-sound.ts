@@ -59,6 +59,13 @@ const RULES: Record<string, string> = {
   "a suspect that has the process to itself is alone under its lease": `
     select token, job_ids from :schema.leases where alone and cardinality(job_ids) <> 1`,
 
+  "a light lease says which lane it is of, when it was taken, and how far it goes": `
+    select token, kind, rank, claimed_at, last_run_at, last_id from :schema.leases
+    where light and (kind is null or rank is null or claimed_at is null or last_run_at is null or last_id is null)`,
+
+  "what has ended is not among the live": `
+    select id, state from :schema.jobs where state not in ('pending', 'running', 'dead')`,
+
   "dead is held as dead, and nothing else is": `
     select id, state, hold from :schema.jobs where (state = 'dead') <> (hold = 3)`,
 

@@ -29,68 +29,68 @@ const FROM = `(${fromMicros("$6")}, $7)`;
  * What can be taken, up to `most` jobs: one row, made in one pass over the jobs. Each column is one list of all jobs, and not
  * each job a text put together from its columns: that costs a third of the pass. `others`: what is not as the kind has it.
  */
-const gathered = (
-  most: string,
-): string => `select g.*, octet_length(g.payloads) + coalesce(octet_length(g.others), 0) + g.found * ${BYTES_OF_ID}
-    + case when g.run_ats[1] < g.run_ats[g.found] then g.found * ${BYTES_OF_TIME} else 0 end as size
-  from (
-    select count(*)::integer as found, bool_and(p.is_plain and p.payload is not null) as suits, array_agg(p.id) as ids,
-      array_agg(p.run_at) as run_ats, string_agg(p.payload, ',') as payloads, string_agg(p.other, ',') as others
-    from (
-      select j.id, j.run_at, j.group_key is null and j.coalesce_key is null as is_plain,
-        case when ${IS_SMALL} then j.payload::text end as payload,
-        case when j.attempt > 0 or j.max_attempts <> $9 or j.queue <> $10 or j.key is not null then
-          concat('"', j.id, '":[', j.attempt, ',', j.max_attempts, ',', to_json(j.queue), ',',
-            coalesce(to_json(j.key)::text, 'null'), ',', coalesce(j.last_error, 'null'), ']') end as other
-      from :schema.jobs j
-      where j.hold = 0 and ${IS_KIND("$4")} and j.rank = $5 and j.run_at <= :schema.clock() and (j.run_at, j.id) > ${FROM}
-        and j.state = 'pending' and j.id not in (
-          select unnest(l.job_ids) from :schema.leases l
-          where l.light and l.kind = $4 and l.rank = $5 and (l.last_run_at, l.last_id) > ${FROM})
-      order by j.run_at, j.id limit ${most}
-    ) as p
-  ) as g`;
+const gather = (most: string): string => `
+select count(*)::integer, bool_and(p.is_plain and p.payload is not null), array_agg(p.id), array_agg(p.run_at),
+  string_agg(p.payload, ','), string_agg(p.other, ',')
+into taken, suits, job_ids, run_ats, texts, exceptions
+from (
+  select j.id, j.run_at, j.group_key is null and j.coalesce_key is null as is_plain,
+    case when ${IS_SMALL} then j.payload::text end as payload,
+    case when j.attempt > 0 or j.max_attempts <> $9 or j.queue <> $10 or j.key is not null then
+      concat('"', j.id, '":[', j.attempt, ',', j.max_attempts, ',', to_json(j.queue), ',',
+        coalesce(to_json(j.key)::text, 'null'), ',', coalesce(j.last_error, 'null'), ']') end as other
+  from :schema.jobs j
+  where j.hold = 0 and ${IS_KIND("$4")} and j.rank = $5 and j.run_at <= :schema.clock() and (j.run_at, j.id) > ${FROM}
+    and j.state = 'pending' and j.id not in (
+      select unnest(l.job_ids) from :schema.leases l
+      where l.light and l.kind = $4 and l.rank = $5 and (l.last_run_at, l.last_id) > ${FROM})
+  order by j.run_at, j.id limit ${most}
+) as p;
+at_once := run_ats[1] = run_ats[taken];
+size := octet_length(texts) + coalesce(octet_length(exceptions), 0) + taken * ${BYTES_OF_ID}
+  + case when at_once then 0 else taken * ${BYTES_OF_TIME} end;`;
 
 const CLAIM_LIGHT = routine({
   name: "claim_light",
   takes: ["bigint", "uuid", "integer", "text", "smallint", "bigint", "uuid", "integer", "integer", "text"],
   gives: "ids text, payloads text, others text, run_us bigint, all_run_us text, found integer, now_us bigint",
-  first: `${ASYNC_COMMIT}
-perform set_config('lock_timeout', '${PATIENCE_MS}', true);
-perform pg_advisory_xact_lock(${LANE_LOCK("$4", "$5")});`,
+  declares: [
+    "taken integer",
+    "waiting integer",
+    "suits boolean",
+    "job_ids uuid[]",
+    "run_ats timestamptz[]",
+    "texts text",
+    "exceptions text",
+    "at_once boolean",
+    "size bigint",
+  ],
   // Lists as one text each: taking the rows of an answer apart costs Node more than the rest of a job. If they are too long,
   // they are made once more of fewer jobs; whoever asks then asks for about as many as fit, so that this is rare. Jobs that
   // were enqueued together are due at the same time, which is then told once.
-  body: `with every as materialized (
-  ${gathered("$8")}
-),
-taken as materialized (
-  select * from every where suits and size <= ${LIGHT_BYTES}
-  union all
-  select fewer.*
-  from every cross join lateral (
-    ${gathered(`greatest(1, every.found * ${LIGHT_BYTES}::bigint / every.size)`)}
-  ) as fewer
-  where every.suits and every.size > ${LIGHT_BYTES}
-),
-leased as (
-  insert into :schema.leases (token, lease_ms, expires_at, worker_id, job_ids, light, kind, rank, claimed_at,
-    last_run_at, last_id)
-  select $1, $3, :schema.clock() + $3 * interval '1 millisecond', $2, ids, true, $4, $5, :schema.clock(),
-    run_ats[found], ids[found]
-  from taken
-)
-select array_to_string(taken.ids, ','), taken.payloads, taken.others, ${asMicros("taken.run_ats[1]")},
-  case when taken.run_ats[1] < taken.run_ats[taken.found] then (
-    select string_agg(${asMicros("u.run_at")}::text, ',' order by u.n) from unnest(taken.run_ats) with ordinality as u (run_at, n)
+  //
+  // Several plain statements: beginning one that does all of this costs as much as half of what it is about.
+  first: `${ASYNC_COMMIT}
+perform set_config('lock_timeout', '${PATIENCE_MS}', true);
+perform pg_advisory_xact_lock(${LANE_LOCK("$4", "$5")});
+${gather("$8")}
+waiting := taken;
+if suits and size > ${LIGHT_BYTES} then
+  ${gather(`greatest(1, waiting * ${LIGHT_BYTES}::bigint / size)`)}
+end if;
+if suits is not true then return; end if;
+insert into :schema.leases (token, lease_ms, expires_at, worker_id, job_ids, light, kind, rank, claimed_at, last_run_at, last_id)
+values ($1, $3, :schema.clock() + $3 * interval '1 millisecond', $2, job_ids, true, $4, $5, :schema.clock(), run_ats[taken], job_ids[taken]);`,
+  body: `select array_to_string(job_ids, ','), texts, exceptions, ${asMicros("run_ats[1]")},
+  case when not at_once then (
+    select string_agg(${asMicros("u.run_at")}::text, ',' order by u.n) from unnest(run_ats) with ordinality as u (run_at, n)
   ) end,
-  every.found, ${asMicros(":schema.clock()")}
-from every left join taken on true`,
+  waiting, ${asMicros(":schema.clock()")}`,
 });
 
 interface Answer {
-  /** With commas between them, like the other lists; null: nothing was taken. */
-  ids: string | null;
+  /** With commas between them, like the other lists. */
+  ids: string;
   /** Members of a JSON list. */
   payloads: string;
   /** Members of a JSON object, by id. */
@@ -132,14 +132,15 @@ export async function claimLight(
     if (!isLockTimeout(error)) throw error;
     return { jobs: [], isFull: false, fits: 0, isBlocked: true };
   }
-  if (!answer?.ids) return { jobs: [], isFull: false, fits: 0, isBlocked: false };
+  if (!answer) return { jobs: [], isFull: false, fits: 0, isBlocked: false };
   const ids = answer.ids.split(",");
   const payloads = JSON.parse(`[${answer.payloads}]`) as unknown[];
   const others = answer.others === null ? undefined : (JSON.parse(`{${answer.others}}`) as Record<string, Other>);
   const times = answer.all_run_us?.split(",");
   const nowUs = Number(answer.now_us);
   const jobs: ClaimedJob[] = [];
-  for (const [index, id] of ids.entries()) {
+  for (let index = 0; index < ids.length; index += 1) {
+    const id = ids[index]!;
     const runUs = times ? times[index]! : answer.run_us;
     const other = others?.[id];
     jobs.push({

@@ -1,7 +1,7 @@
 // The fence for a transaction: locks the job's row if this run still holds it, until the commit. A takeover skips the
 // locked row and comes back; one that came first leaves nothing to lock.
 import { sql, type Store } from "../sql.ts";
-import { type EndedRun, lockGroupPatiently, settleRuns, type Verdict } from "./settle.ts";
+import { type EndedRun, lockGroupPatiently, type SettledRun, settleRuns } from "./settle.ts";
 
 // One text parameter, used once: it also runs inside transactions of other libraries.
 const HELD = `select 1 as held from jsonb_to_record($1::text::jsonb) as r (id uuid, token bigint)
@@ -39,7 +39,7 @@ export async function renewInside(store: Store, run: HeldRun): Promise<boolean> 
 }
 
 /** Completion as part of a transaction that is fenced already; what the caller wrote commits with it. */
-export async function completeInside(store: Store, run: EndedRun): Promise<Verdict | undefined> {
+export async function completeInside(store: Store, run: EndedRun): Promise<SettledRun | undefined> {
   if (run.group !== null) await lockGroupPatiently(store, run.group);
-  return (await settleRuns(store, [{ ...run, group: null }]))[0]?.verdict;
+  return (await settleRuns(store, [{ ...run, group: null }]))[0];
 }

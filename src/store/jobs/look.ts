@@ -73,8 +73,8 @@ union all
 const LOOK_BACK = routine({
   name: "look_back",
   takes: ["text", "integer"],
-  gives: "id uuid, rank smallint",
-  body: `select j.id, j.rank from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
+  gives: "kind text, rank smallint, id uuid, run_us bigint",
+  body: `select l.kind, j.rank, j.id, ${asMicros("j.run_at")} from jsonb_to_recordset($1::jsonb) as l (kind text, rank smallint, from_us bigint, from_id uuid)
 ${BEHIND("$2")}`,
 });
 
@@ -95,8 +95,10 @@ export async function lookAhead(
 }
 
 export interface LeftBehind {
-  id: string;
+  kind: string;
   rank: number;
+  id: string;
+  run_us: string;
 }
 
 export async function lookBack(store: Store, lanes: readonly LanePosition[], limit: number): Promise<LeftBehind[]> {

@@ -74,19 +74,13 @@ returning id`,
 });
 
 const LEASE = "l.token = $2::bigint and l.lease_ms = $4";
+const IS_PLAIN = "j.rerun is null and j.group_key is null and j.batch_id is null";
 
 // The same for runs of one claim that left no result: one token, one index scan for all ids. `light`: the claim has not
-// marked the rows, and cannot while we hold its lease's row. Without ids it is about all that a light lease names, which is
-// what $6 expects them to be: reading so many ids from a text costs as much as deleting their rows.
+// marked the rows, and cannot while we hold its lease's row.
 const settleClaimBody = (light: boolean): string => `with gone as (
   delete from :schema.jobs j
-  where ${
-    light
-      ? `j.id = any(coalesce($1, (select l.job_ids from :schema.leases l where ${LEASE} and cardinality(l.job_ids) = $6)))
-    and j.state = 'pending'`
-      : `j.id = any($1) and j.token = $2::bigint and j.state = 'running'`
-  }
-    and j.rerun is null and j.group_key is null and j.batch_id is null
+  where j.id = any($1) and ${light ? "j.state = 'pending'" : "j.token = $2::bigint and j.state = 'running'"} and ${IS_PLAIN}
   returning j.id, j.created_at, j.run_at, j.started_at, j.attempt, j.max_attempts, j.claim_count, j.rank,
     j.kind, j.queue, j.payload, j.key, j.coalesce_key, j.progress, j.headers
 ),
@@ -112,6 +106,32 @@ const SETTLE_CLAIM = routine({
     first: "",
     body: settleClaimBody(true),
   },
+});
+
+// All that a light lease names, if that is as many as $4 expects: the ids need not be sent. Three plain statements: rows that
+// go from a delete to an insert are put together and taken apart twice on their way. Nobody can change them in between, because
+// we hold the lease's row (store/jobs/mark.ts); should there be anything else than the lease says, nothing is done.
+const NOT_AS_SAID =
+  "raise exception 'The jobs are not as their light lease says.' using errcode = 'lock_not_available';";
+const SETTLE_LIGHT = routine({
+  name: "settle_light",
+  takes: ["bigint", "integer", "bigint", "integer"],
+  gives: "count",
+  declares: ["ids uuid[]", "since timestamptz", "kept bigint"],
+  first: `${LOCK_TIMEOUT}
+select l.job_ids, l.claimed_at into ids, since from :schema.leases l
+where l.token = $1 and l.lease_ms = $2 and l.light and cardinality(l.job_ids) = $4 for update of l;
+if ids is null then return 0; end if;
+insert into ${HISTORY_TARGET}
+select j.id, :schema.clock(), j.created_at, j.run_at, since, :schema.clock() + $3 * interval '1 millisecond',
+  coalesce($3 < ${SHORT_KEEP_MS}, false), $1, j.attempt + 1, j.max_attempts, j.claim_count + 1, j.rank, 'done', j.kind, j.queue,
+  j.payload, null, j.key, j.coalesce_key, null, null, j.progress, j.headers
+from :schema.jobs j where j.id = any(ids) and j.state = 'pending' and ${IS_PLAIN};
+get diagnostics kept = row_count;
+if kept <> $4 then ${NOT_AS_SAID} end if;
+delete from :schema.leases l where l.token = $1 and l.lease_ms = $2;`,
+  body: `delete from :schema.jobs j where j.id = any(ids) and j.state = 'pending' and ${IS_PLAIN}`,
+  after: `if changed <> $4 then ${NOT_AS_SAID} end if;`,
 });
 
 /** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
@@ -293,8 +313,8 @@ export async function settleLightClaim(
   runs: number,
   keepMs: number | null,
 ): Promise<boolean> {
-  const values = [null, lease.token, keepMs, lease.leaseMs, true, runs];
-  const { rows } = await store.query<{ count: string }>(SETTLE_CLAIM, values);
+  const values = [lease.token, lease.leaseMs, keepMs, runs];
+  const { rows } = await store.query<{ count: string }>(SETTLE_LIGHT, values);
   return Number(rows[0]!.count) === runs;
 }
 
