@@ -3,9 +3,9 @@
 //
 // No answer is answered by asking again under the same id: first for what is there already, then for the rest.
 import { codeOf, isConnectionTrouble, isLockTimeout, isRetryable } from "../db/retryable.ts";
-import { DatabaseUnavailable, StateConflict } from "../errors.ts";
+import { DatabaseUnavailable, OptionInvalid, StateConflict } from "../errors.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
-import { makeCoalescer } from "../shared/coalesce.ts";
+import { makeCoalescer, type Turn } from "../shared/coalesce.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
 import { canBeTaken, findExisting, type Inserted, insertJobs, insertTaken, type NewJob } from "../store/jobs/insert.ts";
 import type { ClaimedJob } from "../store/jobs/claim.ts";
@@ -51,6 +51,7 @@ const PATIENCE_MS = 5_000;
 const PAUSES_MS = [50, 250, 1_000, 2_500];
 
 const STORED = { created: true, conflict: false, coalesced: false };
+const ROWS_HINT = "Give an array of rows: [{ payload: … }].";
 
 export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }: EnqueuerInput): Enqueuer {
   /**
@@ -115,8 +116,12 @@ export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }
       // itself, and each row if it must.
       const parts = isLockTimeout(error) ? byLock(jobs) : jobs.map((job) => [job]);
       const done = new Map<NewJob, Promise<Inserted>>();
+      const before = new Map<string | undefined, Promise<unknown>>();
       for (const part of parts) {
-        const results = patiently(part);
+        // Of one group in the order of the calls, whatever becomes of each.
+        const { group } = part[0]!;
+        const results = before.get(group)?.then(() => patiently(part)) ?? patiently(part);
+        if (group !== undefined) before.set(group, results.then(nothing, nothing));
         for (const [index, job] of part.entries()) done.set(job, pick(results, index));
       }
       return jobs.map((job) => done.get(job)!);
@@ -124,18 +129,26 @@ export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }
   }
 
   /** Waits for a lock by coming back, so that nobody's open transaction keeps our connections. */
-  async function patiently(jobs: NewJob[]): Promise<Inserted[]> {
+  async function patiently(jobs: NewJob[]): Promise<(Inserted | Error)[]> {
     const until = performance.now() + PATIENCE_MS;
     for (;;) {
       try {
         return await waiting.add(jobs);
       } catch (error) {
         if (isConnectionTrouble(error)) throw unknownOutcome(jobs[0]!, error);
-        if (!isLockTimeout(error)) throw error;
+        if (!isLockTimeout(error) && jobs.length === 1) throw error;
+        if (!isLockTimeout(error)) return await oneByOne(jobs);
         if (performance.now() > until) throw lockedOutcome(jobs[0]!, error);
         await sleep(jitter(100));
       }
     }
+  }
+
+  /** One of them is refused. */
+  async function oneByOne(jobs: NewJob[]): Promise<(Inserted | Error)[]> {
+    const results: (Inserted | Error)[] = [];
+    for (const job of jobs) results.push((await patiently([job]).catch((error: unknown) => [asError(error)]))[0]!);
+    return results;
   }
 
   /** Two connections at most wait for locks. */
@@ -148,18 +161,12 @@ export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }
   const weigh = (job: NewJob): number => job.payload.length + 200;
   const plain = makeCoalescer<NewJob, Inserted>({ run, maxEntries: MAX_ROWS, maxWeight: MAX_BYTES, weigh, lanes: 2 });
   const special = makeCoalescer<NewJob, Inserted>({
-    // A coalesce key may stand once in a statement: the second of two goes with the next.
-    run: async (jobs) => {
-      const { first, rest } = splitRepeated(jobs);
-      const results = await run(first);
-      const byJob = new Map(first.map((job, index) => [job, results[index]!]));
-      for (const job of rest) byJob.set(job, special.add(job));
-      return jobs.map((job) => byJob.get(job)!);
-    },
+    run,
     maxEntries: MAX_ROWS,
     maxWeight: MAX_BYTES,
     weigh,
     lanes: 2,
+    turnsOf,
   });
 
   return {
@@ -172,8 +179,14 @@ export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }
       return await (isSpecial ? special : plain).add(job);
     },
     async enqueueMany(kind, rows, tx) {
+      if (!Array.isArray(rows)) throw new OptionInvalid("enqueueMany() got no list of rows.", ROWS_HINT);
       const jobs: NewJob[] = [];
-      for (const [index, row] of rows.entries()) {
+      // Counted, here and wherever each of many jobs passes: entries() makes a list for every one.
+      for (let index = 0; index < rows.length; index += 1) {
+        const row = rows[index] as EnqueueRow<unknown>;
+        if (typeof row !== "object" || row === null) {
+          throw new OptionInvalid(`enqueueMany() row ${index} is ${row === null ? "null" : typeof row}.`, ROWS_HINT);
+        }
         const job = toNewJob(kind, row.payload, row, index);
         if (kind.schema) await checkPayload(kind, job.payload, index);
         jobs.push(job);
@@ -211,6 +224,15 @@ function withKnown(jobs: readonly NewJob[], known: ReadonlySet<string>, inserted
   return jobs.map((job) => (known.has(job.id) ? { id: job.id, ...STORED } : rest.next().value!));
 }
 
+/** A group is in the order of the calls, and so is a coalesce key, which may stand only once in a statement. */
+function turnsOf({ kind, group, coalesceKey }: NewJob): Turn[] {
+  const turns: Turn[] = [];
+  if (group !== undefined) turns.push({ name: `group ${group}` });
+  if (coalesceKey !== undefined) turns.push({ name: `coalesce ${kind} ${coalesceKey}`, isAlone: true });
+  return turns;
+}
+
+const nothing = (): void => {};
 const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 function unknownOutcome(job: NewJob, cause: unknown): DatabaseUnavailable {
@@ -223,11 +245,11 @@ function unknownOutcome(job: NewJob, cause: unknown): DatabaseUnavailable {
   );
 }
 
-/** Jobs that wait for the same lock go together. */
+/** Jobs that wait for the same lock go together, and those of a group stay together. */
 function byLock(jobs: readonly NewJob[]): NewJob[][] {
   const parts = new Map<string, NewJob[]>();
   for (const job of jobs) {
-    const lock = JSON.stringify([job.kind, job.key, job.group, job.coalesceKey]);
+    const lock = JSON.stringify(job.group === undefined ? [job.kind, job.key, job.coalesceKey] : job.group);
     const part = parts.get(lock);
     if (part) part.push(job);
     else parts.set(lock, [job]);
@@ -235,8 +257,10 @@ function byLock(jobs: readonly NewJob[]): NewJob[][] {
   return [...parts.values()];
 }
 
-async function pick(results: Promise<Inserted[]>, index: number): Promise<Inserted> {
-  return (await results)[index]!;
+async function pick(results: Promise<(Inserted | Error)[]>, index: number): Promise<Inserted> {
+  const result = (await results)[index]!;
+  if (result instanceof Error) throw result;
+  return result;
 }
 
 function splitRepeated(jobs: readonly NewJob[]): { first: NewJob[]; rest: NewJob[] } {

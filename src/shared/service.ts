@@ -1,5 +1,5 @@
 // What every long-lived thing promises: start twice is once; stop before start is fine; stop twice is one stop;
-// stop() resolves only when nothing of it runs any more.
+// stop() resolves only when nothing of it runs any more. A start that failed can be tried again.
 
 export interface Service extends AsyncDisposable {
   start(): Promise<void>;
@@ -7,23 +7,29 @@ export interface Service extends AsyncDisposable {
 }
 
 export interface ServiceParts {
+  /** After one that failed it may be called again: it begins nothing before what can fail. */
   onStart(): Promise<void>;
   onStop(): Promise<void>;
 }
 
 export function makeService(parts: ServiceParts): Service {
   let starting: Promise<void> | undefined;
+  let wasStarted = false;
   let stopping: Promise<void> | undefined;
   const service: Service = {
     start() {
       if (stopping) return Promise.reject(new Error("This service was stopped; make a new one."));
-      return (starting ??= parts.onStart());
+      wasStarted = true;
+      return (starting ??= parts.onStart().catch((error: unknown) => {
+        starting = undefined;
+        throw error;
+      }));
     },
     stop() {
       return (stopping ??= (async () => {
-        if (!starting) return;
+        if (!wasStarted) return;
         // A start that failed has nothing to stop, but may have begun something.
-        await starting.catch(() => undefined);
+        await starting?.catch(() => undefined);
         await parts.onStop();
       })());
     },

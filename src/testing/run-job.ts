@@ -77,6 +77,7 @@ export async function runJob<Payload, Input, Result>(
       progress.push({ done, total: total ?? null, note: note ?? null });
       return Promise.resolve();
     },
+    completed() {},
   };
   const outcome = await new Promise<Outcome>((resolve) => execute(run, tools, (_, ended) => resolve(ended)));
   return { ...settled<Result>(kind, outcome, attempt, maxAttempts), progress, log };

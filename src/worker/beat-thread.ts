@@ -3,7 +3,8 @@
 //
 // It also notices a main thread that hangs for ever: when the main thread has not shown a sign of life and a job is past
 // its kind's timeout, the thread settles that job as timed out, stops beating for the process, and calls the hook it was
-// given, because nobody else in the process can.
+// given, because nobody else in the process can. If several are, one of them hangs and the others wait for it, and nobody can
+// tell which: none is charged, and each is recovered and run alone, as after a crash.
 import { isMainThread, parentPort, workerData } from "node:worker_threads";
 import { openPostgres } from "../db/postgres.ts";
 import type { ErrorRecord } from "../job/outcome.ts";
@@ -91,9 +92,10 @@ async function main(input: ThreadInput): Promise<void> {
     if (overdue.length === 0 || silentForMs() < MARGIN_MS || board.lifeMs() !== silentSince) return;
     const isNews = !isHung;
     isHung = true;
+    const blamed = overdue.length === 1 ? overdue : [];
     await settleAnyRuns(
       store,
-      overdue.map(({ job, token, kind }) => ({
+      blamed.map(({ job, token, kind }) => ({
         id: job.id,
         token,
         keepMs: null,

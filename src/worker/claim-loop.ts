@@ -20,7 +20,7 @@ import {
   type Holder,
 } from "../store/jobs/claim.ts";
 import { claimLight } from "../store/jobs/claim-light.ts";
-import { lookAhead, lookBack } from "../store/jobs/look.ts";
+import { type LeftBehind, lookAhead, lookBack, type Sight } from "../store/jobs/look.ts";
 import type { Store } from "../store/sql.ts";
 import { clockMs } from "./beater.ts";
 import { type Lane, makeLanes } from "./lanes.ts";
@@ -133,6 +133,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let rewinds = false;
   /** It knows of everything that was waiting when it began. */
   let hasLooked = false;
+  /** The last claim was by name: each member of a group names the next, and would leave nothing to others for ever. */
+  let isLanesTurn = false;
   /** Slots that jobs are on their way to. */
   let promised = 0;
   let onKept: (() => void) | undefined;
@@ -199,8 +201,10 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (ids.length > 0) {
       for (const id of ids) named.delete(id);
       if (!occupancy.beginClaim()) return 0;
+      isLanesTurn = true;
       return (await take("ordinary", (holder) => claimIds(store, holder, ids, kinds, limit))).length;
     }
+    isLanesTurn = false;
     if (best.length === 0) return 0;
     const wakesBefore = best.map((lane) => lane.wakes);
     // Enough of each lane that the best of all are surely among them, unless there are very many.
@@ -217,7 +221,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
         ? claimLane(store, holder, best[0]!, limit, performance.now() > carefulUntil)
         : claimLanes(store, holder, best, perLane, limit),
     );
-    lanes.claimed(best, wakesBefore, jobs, limit);
+    lanes.claimed(best, wakesBefore, jobs, limit, best.length === 1 ? limit : perLane);
     wasFull = jobs.length >= limit;
     hasMissed = false;
     if (wasFull) fullAt = performance.now();
@@ -250,7 +254,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   function namedUpTo(rank: number, limit: number): string[] {
     const ids: string[] = [];
     for (const [id, ofRank] of named) {
-      if (ofRank > rank) continue;
+      if (ofRank > rank || (isLanesTurn && rank !== Infinity && (ofRank === rank || ofRank === -Infinity))) continue;
       ids.push(id);
       if (ids.length >= limit) break;
     }
@@ -259,6 +263,17 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
 
   function name(id: string, rank = -Infinity): void {
     if (named.size < MAX_NAMED) named.set(id, rank);
+    // Too many to remember: they are found by looking.
+    else lookedBackAt = -Infinity;
+  }
+
+  /** A few are taken by name. Many more may be there: claims begin again where the first of them is. */
+  function found(behind: readonly LeftBehind[]): void {
+    if (behind.length < LOOK_BACK_LIMIT) {
+      for (const { id, rank } of behind) name(id, rank);
+      return;
+    }
+    for (const { kind, rank, run_us } of behind) lanes.setBack(kind, rank, run_us);
   }
 
   async function look(now: number): Promise<void> {
@@ -267,23 +282,21 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     const began = performance.now();
     const sights = await lookAhead(store, lanes.all(), lanes.gaps(), kinds, asksBoth ? LOOK_BACK_LIMIT : 0);
     if (asksBoth) lookedBack(began);
-    for (const { what, id, rank } of sights) if (what === "behind") name(id!, rank);
-    const found = sights.some((sight) => (sight.what === "lane" || sight.what === "new") && sight.due_ms <= 0);
+    found(sights.filter((sight): sight is Sight & LeftBehind => sight.what === "behind"));
+    const isDue = sights.some((sight) => sight.what !== "suspect" && sight.due_ms <= 0);
     const before = lanes.all().length;
     lanes.see(sights, performance.now());
     suspectWaits = sights.some((sight) => sight.what === "suspect" && sight.due_ms <= 0);
-    pollMs = found ? MIN_POLL_MS : Math.min(pollMs * 2, input.pollMs);
+    pollMs = isDue ? MIN_POLL_MS : Math.min(pollMs * 2, input.pollMs);
     // A rank nobody knew may hide others behind it: look again at once.
     hasLooked = lanes.all().length === before;
-    nextLookAhead = hasLooked ? performance.now() + jitter(found && wasFull ? BUSY_LOOK_MS : pollMs) : now;
+    nextLookAhead = hasLooked ? performance.now() + jitter(isDue && wasFull ? BUSY_LOOK_MS : pollMs) : now;
   }
 
   async function lookBehind(): Promise<void> {
     const positions = lanes.all();
     const began = performance.now();
-    if (positions.length > 0) {
-      for (const { id, rank } of await lookBack(store, positions, LOOK_BACK_LIMIT)) name(id, rank);
-    }
+    if (positions.length > 0) found(await lookBack(store, positions, LOOK_BACK_LIMIT));
     lookedBack(began);
   }
 

@@ -17,6 +17,8 @@ export interface RunTools {
   store: Store;
   log(run: { jobId: string; kind: string; attempt: number }): JobLog;
   progress(run: Run, done: number, total: number | undefined, note: string | undefined): Promise<void>;
+  /** A transaction of its own has completed the run: its handler may go on for a while. */
+  completed(run: Run): void;
 }
 
 const DONE: Outcome = Object.freeze({ type: "done", result: undefined });
@@ -117,6 +119,7 @@ class Context implements JobContext {
     return runStep(this.#tools.store, this.#run, name, work);
   }
   complete(tx: Transaction, result?: unknown): Promise<void> {
+    this.#run.onCompleted = this.#tools.completed;
     return completeIn(this.#tools.store, this.#run, fromTransaction(tx), result);
   }
   chunks<Item>(name: string, items: Iterable<Item>, options: ChunkOptions<Item> = {}): AsyncIterable<Chunk<Item>> {

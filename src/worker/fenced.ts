@@ -65,20 +65,28 @@ export async function fenced<T>(
       throw leaseLost(run);
     }
     const here = { run, isOpen: true };
+    let interrupt = (): void => {};
+    const interrupted = new Promise<never>((_, reject) => (interrupt = () => reject(leaseLost(run))));
+    (run.interrupts ??= new Set()).add(interrupt);
     try {
-      const value = await inside.run(here, () => work(tx, txStore));
+      const value = await Promise.race([inside.run(here, () => work(tx, txStore)), interrupted]);
       const sentAt = clockMs();
       if ((renew || sentAt - began > run.leaseMs / 3) && (await renewInside(txStore, heldRun(run)))) renewedAt = sentAt;
       return value;
     } catch (error) {
       run.completedAs = undefined;
+      run.heir = null;
       run.advanced = undefined;
       throw error;
     } finally {
       here.isOpen = false;
+      run.interrupts.delete(interrupt);
     }
   });
-  if (run.completedAs) run.hasCompleted = true;
+  if (run.completedAs) {
+    run.hasCompleted = true;
+    run.onCompleted?.(run);
+  }
   // What the database knows, our own clock must know too: it would end the run otherwise if beats cannot get through.
   if (run.lease) run.lease.goodUntil = Math.max(run.lease.goodUntil, renewedAt + run.leaseMs);
   return result;
@@ -115,8 +123,10 @@ export async function completeIn(store: Store, run: Run, tx: Queryable, result: 
     delayMs: 0,
     group,
   };
-  run.completedAs = await completeInside(store.on(tx), ended);
-  if (!run.completedAs) throw leaseLost(run);
+  const settled = await completeInside(store.on(tx), ended);
+  if (!settled) throw leaseLost(run);
+  run.completedAs = settled.verdict;
+  run.heir = settled.heir;
 }
 
 /** The same for an item: its outcome, and what follows from it in its batch, are part of the transaction. */

@@ -31,13 +31,24 @@ export interface Lanes {
   wakeAll(): void;
   /** Puts every watermark back to the beginning. */
   rewind(): void;
+  /** Puts the watermark of a lane back to this time, if it is behind it: there is much to claim from there on. */
+  setBack(kind: string, rank: number, runUs: string): void;
   /** Something of this lane is due at this local time. */
   dueIn(kind: string, rank: number, at: number): void;
   /** Ranks of each kind that no lane covers. */
   gaps(): Gap[];
   see(sights: readonly Sight[], now: number): void;
-  /** Moves the watermarks after a claim, and cools lanes that had nothing more. */
-  claimed(lanes: readonly Lane[], wakesBefore: readonly number[], jobs: readonly ClaimedJob[], limit: number): void;
+  /**
+   * Moves the watermarks after a claim, and cools lanes that had nothing more. `limit`: of all of them; `perLane`: no lane could
+   * give more, so that one which gave as many may have more.
+   */
+  claimed(
+    lanes: readonly Lane[],
+    wakesBefore: readonly number[],
+    jobs: readonly ClaimedJob[],
+    limit: number,
+    perLane?: number,
+  ): void;
   /** When the next job of any lane is due, in local time. */
   nextDueAt(): number;
   warmDue(now: number): void;
@@ -108,6 +119,15 @@ export function makeLanes(kinds: readonly string[]): Lanes {
         warm(known);
       }
     },
+    setBack(kind, rank, runUs) {
+      const found = lane(kind, rank);
+      if (!found) return;
+      if (BigInt(runUs) <= BigInt(found.fromUs)) {
+        found.fromUs = runUs;
+        found.fromId = NIL_ID;
+      }
+      warm(found);
+    },
     dueIn(kind, rank, at) {
       const found = lane(kind, rank) ?? addLane(kind, rank, "0", NIL_ID);
       if (found) found.dueAt = Math.min(found.dueAt, at);
@@ -133,11 +153,13 @@ export function makeLanes(kinds: readonly string[]): Lanes {
         else found.dueAt = Math.min(found.dueAt, now + sight.due_ms);
       }
     },
-    claimed(lanes, wakesBefore, jobs, limit) {
+    claimed(lanes, wakesBefore, jobs, limit, perLane = Infinity) {
       const first = new Map<Lane, ClaimedJob>();
+      const gave = new Map<Lane, number>();
       for (const job of jobs) {
         const of = lane(job.kind, job.rank);
         if (!of) continue;
+        if (perLane < limit) gave.set(of, (gave.get(of) ?? 0) + 1);
         const known = first.get(of);
         if (!known || (jobs.length < limit ? before(job, known) : before(known, job))) first.set(of, job);
       }
@@ -147,7 +169,9 @@ export function makeLanes(kinds: readonly string[]): Lanes {
         of.fromId = isLive ? NIL_ID : job.id;
       }
       if (jobs.length >= limit) return;
-      for (const [index, of] of lanes.entries()) if (of.wakes === wakesBefore[index]) of.hot = false;
+      for (const [index, of] of lanes.entries()) {
+        if (of.wakes === wakesBefore[index] && (gave.get(of) ?? 0) < perLane) of.hot = false;
+      }
     },
     nextDueAt() {
       let next = Infinity;
@@ -165,6 +189,8 @@ export function makeLanes(kinds: readonly string[]): Lanes {
 }
 
 function before(left: ClaimedJob, right: ClaimedJob): boolean {
-  // Both are 16-digit numbers for any date between 2001 and 2286, so text order is number order.
-  return left.run_us < right.run_us || (left.run_us === right.run_us && left.id < right.id);
+  const [a, b] = [left.run_us, right.run_us];
+  if (a === b) return left.id < right.id;
+  // Text order is number order where both have as many digits, as from 2001 to 2286, and not both are before 1970.
+  return a.length === b.length && !a.startsWith("-") ? a < b : BigInt(a) < BigInt(b);
 }

@@ -41,8 +41,14 @@ export interface Run {
   outcome: Outcome | undefined;
   /** What the handler's own transaction made of the job, if that has committed. */
   completedAs: Verdict | undefined;
+  /** Of a group: who was admitted in its place by that transaction, until somebody has been told. */
+  heir: string | null;
   /** That transaction was ours, and has surely committed. */
   hasCompleted: boolean;
+  /** Set by whoever wants to know at once that it has. */
+  onCompleted: ((run: Run) => void) | undefined;
+  /** Each rolls back a fenced transaction that is open now: the worker decided without its handler. */
+  interrupts: Set<() => void> | undefined;
   /** Of an item: what that set off in its batch. */
   advanced: Advanced | undefined;
   /** The outcome's result as JSON text. */
@@ -80,7 +86,10 @@ export function makeRun({ job, kind, token, alone, now }: RunInput): Run {
     aborted: undefined,
     outcome: undefined,
     completedAs: undefined,
+    heir: null,
     hasCompleted: false,
+    onCompleted: undefined,
+    interrupts: undefined,
     advanced: undefined,
     result: undefined,
     hasSlot: true,

@@ -1,17 +1,16 @@
 // Gets the outcomes of items written: many of one batch in a statement, one statement in flight for a batch (its lock lets
 // no second one in), a few batches at a time. Otherwise like worker/settle.ts: no answer is answered by asking again.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isLockTimeout, isPassing } from "../db/retryable.ts";
 import { fingerprintOf } from "../job/fingerprint.ts";
 import { type ItemJobPayload, ItemResult } from "../job/item.ts";
-import { type Outcome, recordError } from "../job/outcome.ts";
-import { toStorableJson } from "../job/storable.ts";
+import type { Outcome } from "../job/outcome.ts";
 import { jitter, sleep } from "../shared/sleep.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { type ItemRun, type ItemVerdict, settleItems, whyItemsNotSettled } from "../store/batches/settle.ts";
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { markRuns } from "./light.ts";
+import { keepable, makePersistence } from "./persist.ts";
 import { longestPauseMs, type Run } from "./run.ts";
 
 export interface SettledRunOfItem {
@@ -48,7 +47,7 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   const outside = AsyncLocalStorage.snapshot();
   const waiting = new Map<string, Run[]>();
   const active = new Set<string>();
-  let giveUpAt = Infinity;
+  const { persist, giveUpAfter, isGivenUp } = makePersistence(store, onTrouble);
   let isScheduled = false;
   const onQuiet: (() => void)[] = [];
   /** Runs that wait for a lock by themselves. */
@@ -164,25 +163,9 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   }
 
   function givenUp(runs: Run[]): Run[] {
-    if (performance.now() <= giveUpAt) return runs;
+    if (!isGivenUp()) return runs;
     for (const run of runs) conclude(run, { verdict: "abandoned" }, false);
     return [];
-  }
-
-  /** Tries until it works; undefined: somebody holds the batch's lock for long. */
-  async function persist<T>(work: () => Promise<T>, longestMs: number): Promise<T | undefined> {
-    let refusals = 0;
-    for (let pause = 25; ; pause = Math.min(pause * 2, longestMs)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isLockTimeout(error)) return undefined;
-        onTrouble(error);
-        if (!isPassing(error) && ++refusals >= 5) throw error;
-        if (performance.now() > giveUpAt) throw error;
-        await sleep(jitter(pause));
-      }
-    }
   }
 
   function conclude(run: Run, settled: SettledRunOfItem, isRowGone: boolean): void {
@@ -195,16 +178,15 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
 
   return {
     settle(run) {
-      run.outcome = keepable(run, run.outcome!);
+      const outcome = run.outcome!;
+      run.outcome = keepable(run, outcome, resultOf(outcome), `The result of an item of ${run.job.kind}`);
       const { batch } = refOf(run);
       const runs = waiting.get(batch);
       if (runs) runs.push(run);
       else waiting.set(batch, [run]);
       pump();
     },
-    giveUpAfter(ms) {
-      giveUpAt = performance.now() + ms;
-    },
+    giveUpAfter,
     idle() {
       if (waiting.size === 0 && active.size === 0 && solo === 0) return Promise.resolve();
       return new Promise((resolve) => onQuiet.push(resolve));
@@ -212,17 +194,9 @@ export function makeItemSettler(input: ItemSettlerInput): ItemSettler {
   };
 }
 
-/** A result that cannot be kept is the handler's mistake, and the same on every try. */
-function keepable(run: Run, outcome: Outcome): Outcome {
-  if (outcome.type !== "done" || !(outcome.result instanceof ItemResult)) return outcome;
-  const { result } = outcome.result;
-  if (result === undefined) return outcome;
-  try {
-    run.result = toStorableJson(`The result of an item of ${run.job.kind}`, result);
-    return outcome;
-  } catch (error) {
-    return { type: "dead", error: recordError(error, "fatal") };
-  }
+/** Undefined: the handler gave none to keep. */
+function resultOf(outcome: Outcome): unknown {
+  return outcome.type === "done" && outcome.result instanceof ItemResult ? outcome.result.result : undefined;
 }
 
 const wantedOf = (run: Run): ItemVerdict => toItemRun(run).outcome;

@@ -4,11 +4,10 @@
 // "No answer" is answered by asking again: each statement is guarded by the token and can be sent twice. What really
 // happened to a run is told by `onSettled`, once per run; it is never an exception.
 import { AsyncLocalStorage } from "node:async_hooks";
-import { isLockTimeout, isPassing } from "../db/retryable.ts";
-import { type Outcome, recordError } from "../job/outcome.ts";
-import { toStorableJson } from "../job/storable.ts";
+import { isLockTimeout } from "../db/retryable.ts";
+import type { Outcome } from "../job/outcome.ts";
 import { makeCoalescer } from "../shared/coalesce.ts";
-import { jitter, sleep } from "../shared/sleep.ts";
+import { sleep } from "../shared/sleep.ts";
 import { isMissingPartition, makePartitions } from "../store/janitor/partitions.ts";
 import { type KeepEnded, keepEndedIn } from "../store/jobs/keep-ended.ts";
 import {
@@ -27,6 +26,7 @@ import { settleAnyRuns } from "../store/batches/settle-any.ts";
 import type { Store } from "../store/sql.ts";
 import type { LeaseKeeper } from "./lease-keeper.ts";
 import { markRuns } from "./light.ts";
+import { keepable, makePersistence } from "./persist.ts";
 import { makeItemSettler } from "./settle-items.ts";
 import { type HeldLease, longestPauseMs, type Run } from "./run.ts";
 
@@ -73,7 +73,7 @@ const LOST: Settled = Object.freeze({ verdict: "lost" });
 const ABANDONED: Settled = Object.freeze({ verdict: "abandoned" });
 
 export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, onTrouble }: SettlerInput): Settler {
-  let giveUpAt = Infinity;
+  const { persist, giveUpAfter, isGivenUp } = makePersistence(store, onTrouble);
   // Not from the context of the handler that happened to end first.
   const outside = AsyncLocalStorage.snapshot();
   let quick: Run[] = [];
@@ -230,27 +230,9 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
       try {
         const settled = (await pass([entry])).get(entry.id);
         if (settled) return conclude(entry, settled);
-        if (performance.now() > giveUpAt) return conclude(entry, ABANDONED);
+        if (isGivenUp()) return conclude(entry, ABANDONED);
       } catch {
         return conclude(entry, ABANDONED);
-      }
-    }
-  }
-
-  /** Tries until it works: with the database away, a finished run waits here, and its lease decides its fate. */
-  async function persist<T>(work: () => Promise<T>, longestMs: number): Promise<T | undefined> {
-    let refusals = 0;
-    for (let pause = 25; ; pause = Math.min(pause * 2, longestMs)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isLockTimeout(error)) return undefined;
-        onTrouble(error);
-        if (isMissingPartition(error)) await makePartitions(store).catch(onTrouble);
-        // What the database refuses again and again it will always refuse.
-        if (!isPassing(error) && ++refusals >= 5) throw error;
-        if (performance.now() > giveUpAt) throw error;
-        await sleep(jitter(pause));
       }
     }
   }
@@ -271,15 +253,16 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
       if (run.hasCompleted && run.completedAs) {
         run.outcome = outcome;
         keeper.drop(run, "settled");
-        return onSettled(run, outcome, { verdict: run.completedAs });
+        return onSettled(run, outcome, { verdict: run.completedAs, heir: run.heir });
       }
-      run.outcome = keepable(run, outcome);
+      const result = outcome.type === "done" ? outcome.result : undefined;
+      run.outcome = keepable(run, outcome, result, `The result of ${run.job.kind}`);
       if (run.outcome.type !== "done" || run.job.group_key !== null) return settleCarefully(run);
       quick.push(run);
       pump();
     },
     giveUpAfter(ms) {
-      giveUpAt = performance.now() + ms;
+      giveUpAfter(ms);
       items.giveUpAfter(ms);
     },
     async idle() {
@@ -288,17 +271,6 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
       await careful.idle();
     },
   };
-}
-
-/** A result that cannot be kept is the handler's mistake, and the same on every try. */
-function keepable(run: Run, outcome: Outcome): Outcome {
-  if (outcome.type !== "done" || outcome.result === undefined) return outcome;
-  try {
-    run.result = toStorableJson(`The result of ${run.job.kind}`, outcome.result);
-    return outcome;
-  } catch (error) {
-    return { type: "dead", error: recordError(error, "fatal") };
-  }
 }
 
 function byClaim(runs: readonly Run[]): { claims: Run[][]; mixed: Run[] } {
@@ -329,9 +301,9 @@ function byClaim(runs: readonly Run[]): { claims: Run[][]; mixed: Run[] } {
 
 /** Not by this request: by one of ours whose reply was lost, by the handler's own transaction, or by somebody else. */
 function whatBecameOf({ run, outcome }: Entry, why: Exclude<WhyNot, "locked">): Settled {
-  if (why !== "lost" && why !== "back") return { verdict: why };
+  if (why !== "lost" && why !== "back") return { verdict: why, heir: run.heir };
   // After its completion it may have come back, and be claimed again: that is no lost lease.
-  if (run.completedAs) return { verdict: run.completedAs };
+  if (run.completedAs) return { verdict: run.completedAs, heir: run.heir };
   if (why === "lost") return LOST;
   return { verdict: outcome === "done" ? "again" : outcome };
 }

@@ -87,6 +87,10 @@ export interface Worker extends Service {
 const MOST_UNSETTLED = 2;
 const WATCH_MS = 200;
 const REGISTER_EVERY_MS = 10_000;
+/** How long a stop tries to give back what did not end, if the database is slow or away. */
+const RELEASE_MS = 2_000;
+
+const dueAt = ({ runAt }: Settled): Date => runAt ?? new Date();
 
 export function makeWorker(input: WorkerInput): Worker {
   const { store, concurrency, occupancy, events, wakeUps } = input;
@@ -190,7 +194,14 @@ export function makeWorker(input: WorkerInput): Worker {
     return { jobId: run.job.id, kind: run.job.kind, queue: run.job.queue, attempt: run.job.attempt, workerId: id };
   }
 
-  const tools = { store, log: input.log, progress: saveProgress };
+  const tools = { store, log: input.log, progress: saveProgress, completed: admitHeir };
+
+  function admitHeir(run: Run): void {
+    if (run.heir === null) return;
+    // Most often of the same priority; if not, looking back will tell.
+    wakeUps.send({ ids: [run.heir], rank: run.job.rank });
+    run.heir = null;
+  }
 
   function kindOf({ kind: name, queue }: ClaimedJob): AnyJobKind {
     const kind = kinds.get(name)!;
@@ -255,15 +266,17 @@ export function makeWorker(input: WorkerInput): Worker {
   }
 
   function report(run: Run, outcome: Outcome, settled: Settled): void {
-    const { verdict, runAt = new Date() } = settled;
+    const { verdict } = settled;
     const { kind, rank } = run.job;
     if (verdict === "retry" || verdict === "snooze" || verdict === "again") {
-      const inMs = outcome.type === "snooze" ? outcome.delayMs : Math.max(0, runAt.getTime() - Date.now());
+      const inMs = outcome.type === "snooze" ? outcome.delayMs : Math.max(0, dueAt(settled).getTime() - Date.now());
       loop.wake({ kind, rank, inMs: verdict === "again" ? 0 : inMs });
     }
     if (verdict === "release" && !orders.isPaused(run.job.queue)) wakeUps.send({ kind, rank, ids: [run.job.id] });
-    // Most often of the same priority; if not, looking back will tell.
-    if (settled.heir) wakeUps.send({ ids: [settled.heir], rank });
+    if (settled.heir) {
+      run.heir = settled.heir;
+      admitHeir(run);
+    }
     // Whatever its death set off is of a kind we may not know.
     if (verdict === "dead") wakeUps.send({});
     const durationMs = performance.now() - run.startedAt;
@@ -282,9 +295,9 @@ export function makeWorker(input: WorkerInput): Worker {
         if (events.has("job.done")) events.emit("job.done", { ...describe(run), durationMs });
         return;
       case "retry":
-        return events.emit("job.retrying", { ...describe(run), durationMs, error, runAt });
+        return events.emit("job.retrying", { ...describe(run), durationMs, error, runAt: dueAt(settled) });
       case "snooze":
-        return events.emit("job.snoozed", { ...describe(run), durationMs, runAt });
+        return events.emit("job.snoozed", { ...describe(run), durationMs, runAt: dueAt(settled) });
       case "release":
         return events.emit("job.released", { ...describe(run), durationMs });
       case "dead":
@@ -317,6 +330,11 @@ export function makeWorker(input: WorkerInput): Worker {
     });
   }
 
+  /** Its open transaction has the job's row, which is about to be settled without its handler. */
+  function interrupt(run: Run): void {
+    for (const rollBack of run.interrupts ?? []) rollBack();
+  }
+
   /** Its job was released: somebody else may run it already. */
   function takeAway(run: Run): void {
     if (run.outcome || run.aborted === "lease-lost") return;
@@ -330,6 +348,7 @@ export function makeWorker(input: WorkerInput): Worker {
     for (const run of runs) {
       if (now < run.deadline || run.outcome) continue;
       abortRun(run, "timeout");
+      interrupt(run);
       const message = `The handler ran longer than its timeout of ${run.kind.timeoutMs} ms.`;
       settle(run, { type: "retry", error: { ...recordError({ name: "Timeout", message }), reason: "timeout" } });
     }
@@ -380,10 +399,14 @@ export function makeWorker(input: WorkerInput): Worker {
       await loop.stop();
       claimPulse?.end();
       await within(input.graceMs, empty());
-      settler.giveUpAfter(input.abortMs);
+      settler.giveUpAfter(input.abortMs + RELEASE_MS);
       for (const run of runs) abortRun(run, "shutdown");
       await within(input.abortMs, empty());
-      for (const run of runs) if (!run.outcome) settle(run, { type: "release" });
+      for (const run of runs) {
+        if (run.outcome) continue;
+        interrupt(run);
+        settle(run, { type: "release" });
+      }
       await settler.idle();
       await progress.idle();
       watchPulse?.end();

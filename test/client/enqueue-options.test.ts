@@ -50,4 +50,18 @@ describe("an enqueue option that cannot work is refused, and nothing is stored",
     expect(error).toMatchObject({ message: "enqueueMany() row 1 priority is 1000." });
     expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toEqual([]);
   });
+
+  test("what is no list of rows is refused, and does not count as an empty one", async () => {
+    for (const [rows, message] of [
+      [new Set([{ payload: 1 }]), "enqueueMany() got no list of rows."],
+      [{ payload: 1 }, "enqueueMany() got no list of rows."],
+      [[{ payload: 1 }, null], "enqueueMany() row 1 is null."],
+      [["text"], "enqueueMany() row 0 is string."],
+    ] as const) {
+      // @ts-expect-error the types refuse it, JavaScript does not
+      const error = await caught(bench.hf.enqueueMany(kind, rows));
+      expect(error).toMatchObject({ code: "HOLDFAST_OPTION_INVALID", message });
+    }
+    expect((await bench.hf.jobs.list({ kind: kind.kind })).jobs).toEqual([]);
+  });
 });

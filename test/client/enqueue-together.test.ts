@@ -76,14 +76,31 @@ describe.each(TIERS)("calls at the same time, %s", (tier) => {
     expect((await bench.hf.jobs.get(results[0]!.id))?.payload).toEqual({ n: 19 });
   });
 
-  test("of one group keep the order of the calls", async () => {
+  test("with the same coalesce key are one job with the payload of the last, also of one that came during the first", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const kind = makeKind<number>();
+      const calls = [1, 2].map((n) => bench.hf.enqueue(kind, n, { coalesce: "doc" }));
+      // The statement of the first is on its way.
+      await new Promise((resolve) => setImmediate(resolve));
+      calls.push(bench.hf.enqueue(kind, 3, { coalesce: "doc" }));
+      const { id } = (await Promise.all(calls))[0]!;
+      expect((await bench.hf.jobs.get(id))?.payload).toBe(3);
+    }
+  });
+
+  // More than one statement takes.
+  test.each([50, 2_300])("of one group keep the order of the calls, %i of them", async (count) => {
     const kind = makeKind<number>();
-    await Promise.all(Array.from({ length: 50 }, (_, n) => bench.hf.enqueue(kind, n, { group: `calls ${tier}` })));
+    const group = `calls ${tier} ${count}`;
+    const calls = Array.from({ length: count }, (_, n) => bench.hf.enqueue(kind, n, { group }));
+    await new Promise((resolve) => setImmediate(resolve));
+    calls.push(bench.hf.enqueue(kind, count, { group }));
+    await Promise.all(calls);
     const { rows } = await bench.db.query<{ payload: number }>(
       "select payload from holdfast.jobs where group_key = $1 order by group_seq",
-      [`calls ${tier}`],
+      [group],
     );
-    expect(rows.map(({ payload }) => payload)).toEqual(Array.from({ length: 50 }, (_, n) => n));
+    expect(rows.map(({ payload }) => payload)).toEqual(Array.from({ length: count + 1 }, (_, n) => n));
   });
 });
 
@@ -112,6 +129,33 @@ describe("somebody else's open transaction", () => {
     } finally {
       await client.end();
     }
+  });
+
+  test("does not change the order of a group, one of whose calls waits for its key", async () => {
+    const kind = makeKind<string>();
+    const client = new Client({ connectionString: bench.url });
+    await client.connect();
+    try {
+      await client.query("begin");
+      await bench.hf.enqueue(kind, "mine", { key: "held", tx: client });
+      const calls = [
+        bench.hf.enqueue(kind, "first", { group: "waits", key: "held" }),
+        bench.hf.enqueue(kind, "second", { group: "waits" }),
+        // Others are not held up by them.
+        bench.hf.enqueue(kind, "other", { group: "others" }),
+      ];
+      await calls[2];
+      calls.push(bench.hf.enqueue(kind, "third", { group: "waits", key: "free" }));
+      await bench.hf.enqueue(kind, "other again", { group: "others" });
+      await client.query("rollback");
+      await Promise.all(calls);
+    } finally {
+      await client.end();
+    }
+    const { rows } = await bench.db.query<{ payload: string }>(
+      "select payload from holdfast.jobs where group_key = 'waits' order by group_seq",
+    );
+    expect(rows.map(({ payload }) => payload)).toEqual(["first", "second", "third"]);
   });
 
   test("that is rolled back leaves the key to whoever waited", async () => {

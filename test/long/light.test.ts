@@ -124,23 +124,41 @@ describe("a run of a light claim", () => {
     });
   });
 
-  test("that hangs its process is timed out, and those that were claimed with it run elsewhere, uncharged", async () => {
-    const block = defineJob<{ n: number; hang?: boolean }>("crowd", { lease: "2s", attempts: 1, run: () => "rival" });
+  /** 1,500 jobs, one of which hangs its process. */
+  async function hang(atOnce: boolean) {
+    const crowd = defineJob<{ n: number; hang?: boolean }>("crowd", { lease: "2s", attempts: 1, run: () => "rival" });
     const jobs = await bench.hf.enqueueMany(
-      block,
+      crowd,
       Array.from({ length: 1_500 }, (_, n) => ({ payload: { n, ...(n === 1_000 ? { hang: true } : {}) } })),
     );
-    const child = await longChild("crowd.mjs", { name: "crowd", url: bench.url, lease: "2s", timeout: "1s" });
+    const child = await longChild("crowd.mjs", { name: "crowd", url: bench.url, lease: "2s", timeout: "1s", atOnce });
     await child.until("hangs");
     const hanging = jobs[1_000]!.id;
-    await until("it is settled", async () => (await bench.hf.jobs.get(hanging))?.state === "dead");
-    expect(await bench.hf.jobs.get(hanging)).toMatchObject({ attempt: 1, lastError: { reason: "timeout" } });
-    child.kill();
-    workers.push(await bench.hf.work([block]));
-    for (const { id } of jobs) {
-      if (id === hanging) continue;
+    return { crowd, child, hanging, others: jobs.flatMap(({ id }) => (id === hanging ? [] : [id])) };
+  }
+
+  async function expectUncharged(ids: readonly string[]): Promise<void> {
+    for (const id of ids) {
       expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1 });
       expect(await bench.hf.jobs.attempts(id)).toEqual([]);
     }
+  }
+
+  test("that hangs its process is timed out, and those that were claimed with it run elsewhere, uncharged", async () => {
+    const { crowd, child, hanging, others } = await hang(false);
+    await until("it is settled", async () => (await bench.hf.jobs.get(hanging))?.state === "dead");
+    expect(await bench.hf.jobs.get(hanging)).toMatchObject({ attempt: 1, lastError: { reason: "timeout" } });
+    child.kill();
+    workers.push(await bench.hf.work([crowd]));
+    await expectUncharged(others);
+  }, 90_000);
+
+  test("that hangs its process before the others are settled: nobody can tell which it is, and nobody is charged", async () => {
+    const { crowd, child, hanging, others } = await hang(true);
+    workers.push(await bench.hf.work([crowd]));
+    await expectUncharged([...others, hanging]);
+    // It has been suspected, and was run alone.
+    expect((await bench.hf.jobs.get(hanging))?.claimCount).toBe(2);
+    child.kill();
   }, 90_000);
 });

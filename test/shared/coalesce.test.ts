@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
-import { makeCoalescer } from "#src/shared/coalesce.js";
+import { makeCoalescer, type Turn } from "#src/shared/coalesce.js";
 import { caught, makeGate } from "../support/make.ts";
 
 /** A coalescer of doubling, whose statements can be held and are written down. */
-function makeBench(options: { maxEntries?: number; maxWeight?: number; lanes?: number } = {}) {
+function makeBench(
+  options: { maxEntries?: number; maxWeight?: number; lanes?: number; turnsOf?: (entry: number) => Turn[] } = {},
+) {
   const batches: number[][] = [];
   const gates: ReturnType<typeof makeGate>[] = [];
   const coalescer = makeCoalescer<number, number>({
@@ -112,4 +114,64 @@ test("two lanes run two statements at once, never three", async () => {
   expect(batches).toEqual([[1], [2], [3]]);
   for (const gate of gates) gate.open();
   expect(await Promise.all(all)).toEqual([2, 4, 6]);
+});
+
+const sameParity = (entry: number): Turn[] => [{ name: entry % 2 === 0 ? "even" : "odd" }];
+
+test("entries of one turn are never in two statements at once, and others are not kept waiting", async () => {
+  const { coalescer, batches, gates } = makeBench({ maxEntries: 2, lanes: 2, turnsOf: sameParity });
+  const all = [1, 3, 5, 7, 2, 4].map((entry) => coalescer.add(entry));
+  await turn();
+  expect(batches).toEqual([
+    [1, 3],
+    [2, 4],
+  ]);
+  gates[1]!.open();
+  await turn();
+  expect(batches).toHaveLength(2);
+  gates[0]!.open();
+  await turn();
+  expect(batches.slice(2)).toEqual([[5, 7]]);
+  gates[2]!.open();
+  expect(await Promise.all(all)).toEqual([2, 6, 10, 14, 4, 8]);
+  await coalescer.idle();
+});
+
+test("of entries that want to be alone in a statement each goes after the one before it, and none is overtaken", async () => {
+  const alone = (entry: number): Turn[] => [{ name: String(entry % 10), isAlone: true }];
+  const { coalescer, batches, gates } = makeBench({ lanes: 2, turnsOf: alone });
+  const all = [1, 11, 2].map((entry) => coalescer.add(entry));
+  await turn();
+  const later = [21, 3].map((entry) => coalescer.add(entry));
+  await turn();
+  expect(batches).toEqual([[1, 2], [3]]);
+  gates[0]!.open();
+  await turn();
+  expect(batches[2]).toEqual([11]);
+  gates[2]!.open();
+  await turn();
+  expect(batches[3]).toEqual([21]);
+  for (const gate of gates) gate.open();
+  await Promise.all([...all, ...later]);
+});
+
+test("an entry that waits longer keeps its turn until it is over", async () => {
+  const slow = makeGate();
+  const seen: string[][] = [];
+  const coalescer = makeCoalescer<string, string>({
+    maxEntries: 10,
+    turnsOf: (entry) => [{ name: entry[0]! }],
+    run: (entries) => {
+      seen.push(entries);
+      return Promise.resolve(entries.map((entry) => (entry === "a1" ? slow.opened.then(() => entry) : entry)));
+    },
+  });
+  const all = [coalescer.add("a1")];
+  await turn();
+  all.push(coalescer.add("a2"), coalescer.add("b1"));
+  await turn();
+  expect(seen).toEqual([["a1"], ["b1"]]);
+  slow.open();
+  expect(await Promise.all(all)).toEqual(["a1", "a2", "b1"]);
+  expect(seen[2]).toEqual(["a2"]);
 });

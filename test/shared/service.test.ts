@@ -51,6 +51,18 @@ test("a start that failed is still stopped: it may have begun something", async 
   expect(calls).toEqual(["start", "stop"]);
 });
 
+test("a start that failed can be tried again, and is stopped once", async () => {
+  let isAway = true;
+  const { service, calls } = makeBench(() => (isAway ? Promise.reject(new Error("no database")) : Promise.resolve()));
+  const both = await Promise.allSettled([service.start(), service.start()]);
+  expect(both.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  isAway = false;
+  await service.start();
+  await service.start();
+  await service.stop();
+  expect(calls).toEqual(["start", "start", "stop"]);
+});
+
 test("await using stops it", async () => {
   const { service, calls } = makeBench();
   {

@@ -15,6 +15,7 @@ import { aborted, makeHeldKind, makeKind } from "../support/make.ts";
 import { type Bench, useHoldfast } from "../support/open-test.ts";
 
 const SOON_MS = 2_000;
+const LATE = Array.from({ length: 3_000 }, () => ({ payload: "late", runAt: "2020-01-01T00:00:00Z" }));
 
 /** Committed by somebody whom no worker hears. */
 async function enqueueSilently(
@@ -142,6 +143,41 @@ describe("saturated", () => {
     });
   });
 
+  test("thousands of jobs that were committed late do not trickle: they come before what is due after them", async () => {
+    const { kind } = await saturate(SHAPES[2]!);
+    const ran: boolean[] = [];
+    bench.hf.on("job.claimed", ({ jobId }) => ran.push(late.has(jobId)));
+    await client.query("begin");
+    const late = new Set((await bench.hf.enqueueMany(kind, LATE, { tx: client })).map(({ id }) => id));
+    await times(bench.hf, "job.claimed", 200, (event) => event.kind === kind.kind);
+    await client.query("commit");
+    ran.length = 0;
+    // More of the backlog than a worker that trickles would need for all of them, many times over.
+    const isOver = (): boolean => ran.filter(Boolean).length === LATE.length || ran.length > 60_000;
+    while (!isOver()) {
+      await bench.hf.enqueueMany(
+        kind,
+        Array.from({ length: 1_000 }, () => ({ payload: "backlog" })),
+      );
+      await after(20);
+    }
+    const last = ran.lastIndexOf(true);
+    expect(ran.filter(Boolean)).toHaveLength(LATE.length);
+    // Once the first have been found the others follow without a gap.
+    expect(last - ran.indexOf(true)).toBeLessThan(2 * LATE.length);
+  });
+
+  test("a job behind all that has ended while somebody keeps an old snapshot is started soon", async () => {
+    await client.query("begin isolation level repeatable read");
+    await client.query("select count(*) from holdfast.jobs");
+    const { kind, startOf } = await saturate(SHAPES[2]!);
+    // What ended is dead, and stays in the index as long as the snapshot is kept.
+    await times(bench.hf, "job.done", 3_000, (event) => event.kind === kind.kind);
+    const silent = await enqueueSilently(bench, kind, { runAt: "2020-01-01T00:00:00Z" });
+    expect(await startOf(silent)).toBeLessThan(SOON_MS);
+    await client.query("commit");
+  });
+
   test("a job that another process enqueues into the past is started soon, by its notification", async () => {
     const other = await bench.another();
     const { kind, startOf } = await saturate(SHAPES[0]!);
@@ -218,6 +254,22 @@ describe("idle", () => {
     await claimed;
     expect(performance.now() - began).toBeLessThan(SOON_MS);
     await ended(bench.hf, id);
+    await client.end();
+    await worker.stop();
+  });
+
+  test("thousands of jobs that were committed late are started as fast as any others", async () => {
+    const { kind, worker } = await idleWorker("1s");
+    const client = new Client({ connectionString: bench.url });
+    await client.connect();
+    await client.query("begin");
+    await bench.hf.enqueueMany(kind, LATE, { tx: client });
+    const done = times(bench.hf, "job.done", LATE.length, (event) => event.kind === kind.kind);
+    await client.query("commit");
+    const began = performance.now();
+    await done;
+    // One look finds 64, and looks are half a second apart.
+    expect(performance.now() - began).toBeLessThan(((LATE.length / 64) * 500) / 2);
     await client.end();
     await worker.stop();
   });

@@ -8,7 +8,7 @@ import { expireEverything, expireIfOverdue } from "#src/store/janitor/expire-lea
 import { claimIds, claimSuspect } from "#src/store/jobs/claim.js";
 import { runDue } from "#src/testing/index.js";
 import { ended, nextOf } from "../support/events.ts";
-import { aborted, makeHeldKind, makeKind, uniqueName } from "../support/make.ts";
+import { aborted, makeGate, makeHeldKind, makeKind, uniqueName } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 /** Notes what runs, and fails the moment two of one group run at once. */
@@ -56,8 +56,11 @@ describe.each(TIERS)("a group, %s", (tier) => {
     expect(performance.now() - began).toBeLessThan(20_000);
   });
 
-  test("hands over at once: many groups do not wait for a look behind the watermark", async () => {
-    const kind = makeKind<string>();
+  test.each<[string, Parameters<typeof makeKind<string>>[0]]>([
+    ["that return", {}],
+    ["that complete in a transaction", { run: (job) => job.transaction((tx) => job.complete(tx)) }],
+  ])("hands over at once: many groups of jobs %s do not wait for a look behind the watermark", async (_, options) => {
+    const kind = makeKind<string>(options);
     const rows = Array.from({ length: 4 }, () => uniqueName("group")).flatMap((group) => members(group, 30));
     const worker = await bench.hf.work([kind], { concurrency: 8, poll: "1m" });
     const began = performance.now();
@@ -67,6 +70,38 @@ describe.each(TIERS)("a group, %s", (tier) => {
     // Thirty members one after the other; waiting for a look, at least a quarter of a second each, would take longer.
     // The embedded tier has one thread for everything, and may share its processor.
     expect(performance.now() - began).toBeLessThan(tier === "server" ? 6_000 : 20_000);
+  });
+
+  test("goes on when its head has completed in a transaction, though the handler is not finished", async () => {
+    const group = uniqueName("group");
+    const gate = makeGate();
+    const kind = makeKind<number>({
+      async run(job) {
+        await job.transaction((tx) => job.complete(tx));
+        if (job.payload === 1) await gate.opened;
+      },
+    });
+    const worker = await bench.hf.work([kind], { concurrency: 2, poll: "1m" });
+    const [, second] = await bench.hf.enqueueMany(kind, [
+      { payload: 1, group },
+      { payload: 2, group },
+    ]);
+    expect(await ended(bench.hf, second!.id)).toMatchObject({ state: "done" });
+    gate.open();
+    await worker.stop();
+  });
+
+  test("does not keep others waiting until it is empty, though each member names the next", async () => {
+    const watch = makeWatch();
+    // So that the next one is known before its place is free.
+    const kind = makeKind<string>({
+      run: (job) => watch.during(job.group, job.payload, () => job.transaction((tx) => job.complete(tx))),
+    });
+    const group = uniqueName("group");
+    await bench.hf.enqueueMany(kind, [...members(group, 3), { payload: "other" }, ...members(group, 20).slice(3)]);
+    await runDue(bench.hf, [kind]);
+    expect(watch.of(group)).toEqual(members(group, 20).map(({ payload }) => payload));
+    expect(watch.seen.indexOf("other")).toBeLessThan(6);
   });
 
   test("is held by a head that waits for its next try", async () => {

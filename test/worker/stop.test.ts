@@ -1,9 +1,10 @@
 // Stopping costs nobody an attempt: what runs is waited for, then told, then given back.
 import { describe, expect, test } from "vitest";
+import type { JobTransaction } from "#src/job/handler.js";
 import { runDue } from "#src/testing/index.js";
 import { assertSound } from "../support/assert-sound.ts";
 import { ended, nextOf } from "../support/events.ts";
-import { aborted, caught, makeHeldKind, makeKind } from "../support/make.ts";
+import { aborted, caught, makeGate, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 describe.each(TIERS)("a worker, %s", (tier) => {
@@ -132,6 +133,38 @@ describe("a worker that is stopped", () => {
     expect(await ended(other, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2 });
     await second.stop();
   });
+
+  test.each(["transaction", "step", "chunk"])(
+    "hands over what does not listen inside its own %s, uncharged and unsuspected, and that writes nothing",
+    async (where) => {
+      const gate = makeGate();
+      let said: unknown;
+      const inside = async (tx: JobTransaction): Promise<void> => {
+        await tx.query("select 1");
+        await gate.opened;
+        said = await caught(tx.query("select 2"));
+      };
+      const deaf = makeKind<number>({
+        async run(job) {
+          if (where === "transaction") await job.transaction(inside);
+          if (where === "step") await job.step("slow", inside);
+          if (where === "chunk") for await (const chunk of job.chunks("slow", [1, 2])) await chunk.save(inside);
+        },
+      });
+      const { id } = await bench.hf.enqueue(deaf, 1);
+      const first = await bench.hf.work([deaf], { grace: "0s", abortGrace: "50ms" });
+      await nextOf(bench.hf, "job.claimed", id);
+      const other = await bench.another();
+      const second = await other.work([{ ...deaf, run: () => undefined }], { poll: "1m" });
+      const taken = nextOf(other, "job.claimed", id);
+      await first.stop();
+      await taken;
+      expect(await ended(other, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 2, lastError: null });
+      gate.open();
+      await expect.poll(() => said).toMatchObject({ code: "HOLDFAST_CLOSED" });
+      await second.stop();
+    },
+  );
 
   test("by closing its client leaves nothing behind", async () => {
     const other = await bench.another();

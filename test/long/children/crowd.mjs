@@ -1,5 +1,6 @@
-// A worker with very many short jobs, one of which hangs the process while its claim is a light one.
-// config: url, name, lease, timeout
+// A worker with very many short jobs, one of which hangs the process while its claim is a light one: at once, or when those that
+// were claimed with it have been settled.
+// config: url, name, lease, timeout, atOnce
 import { writeSync } from "node:fs";
 import { defineJob } from "../../../dist/index.js";
 import { partsOf } from "../../../dist/testing/open-test.js";
@@ -20,8 +21,14 @@ const crowd = defineJob("crowd", {
   attempts: 1,
   async run(job) {
     if (!job.payload.hang) return;
-    const { rows } = await partsOf(hf).db.query("select light from holdfast.leases where token = $1", [job.token]);
-    say("hangs", { isLight: rows[0]?.light ?? null });
+    for (let open = Infinity; open > 1 && !config.atOnce;) {
+      const { rows } = await partsOf(hf).db.query(
+        `select count(*)::integer as open from holdfast.leases l join holdfast.jobs j on j.id = any(l.job_ids) where l.token = $1`,
+        [job.token],
+      );
+      open = rows[0].open;
+    }
+    say("hangs");
     for (;;);
   },
 });
