@@ -120,7 +120,7 @@ function makeTend({ store, events, onAdvanced, onCancelled }: BatchChoresInput):
         }
         after = page.length < PAGE ? FIRST_ID : page.at(-1)!.id;
         if (after === FIRST_ID) return;
-        if (!context.hasTime()) return { nextInMs: 500 };
+        if (!context.hasTime()) return { nextInMs: 500, more: true };
       }
     },
   });
@@ -179,7 +179,7 @@ function makePurge({ store, purgeEvery }: BatchChoresInput): Chore {
         const rows = await forgetBatches(store, KEEP_FEED_MS, Math.min(limit, FORGET));
         return { rows, more: rows === FORGET };
       });
-      return (await nextPurgeable(store)) ? { nextInMs: 1_000 } : undefined;
+      return (await nextPurgeable(store)) ? { more: true } : undefined;
     },
   });
 }

@@ -2,8 +2,9 @@
 // by their silence (lease expiry) asks this first: perhaps nobody could be heard.
 import { performance } from "node:perf_hooks";
 import type { Pulses } from "../shared/pulse.ts";
-import type { Db, Listener, ListenHandlers } from "./db.ts";
-import { isConnectionTrouble } from "./retryable.ts";
+import { DatabaseUnavailable } from "../errors.ts";
+import type { Db, Listener, ListenHandlers, Queryable, QueryOptions } from "./db.ts";
+import { isConnectionTrouble, isPoolBusy } from "./retryable.ts";
 
 export interface WatchedDb {
   db: Db;
@@ -15,15 +16,39 @@ export interface WatchedDb {
 
 export function watchHealth(db: Db, pulses: Pulses): WatchedDb {
   let lastTroubleAt = -Infinity;
+  /** When the newest of the calls that were answered had been sent. */
+  let heardSince = -Infinity;
   const deaf = new Set<object>();
-  const noted = async <T>(call: Promise<T>): Promise<T> => {
+  async function noted<T>(send: () => Promise<T>, isForeign?: (error: unknown) => boolean): Promise<T> {
+    const sentAt = performance.now();
     try {
-      return await call;
+      const answer = await send();
+      heardSince = Math.max(heardSince, sentAt);
+      return answer;
     } catch (error) {
-      if (isConnectionTrouble(error)) lastTroubleAt = performance.now();
+      // A call that takes too long while others are answered says nothing about the server.
+      const isNews = isConnectionTrouble(error) && heardSince <= sentAt;
+      if (isNews && !isPoolBusy(error) && !isForeign?.(error)) lastTroubleAt = performance.now();
       throw error;
     }
-  };
+  }
+
+  /** What `work` meets elsewhere is no trouble of this database: its own calls say DatabaseUnavailable. */
+  async function transaction<T>(work: (tx: Queryable) => Promise<T>, options?: QueryOptions): Promise<T> {
+    let foreign: unknown;
+    const watched = async (tx: Queryable): Promise<T> => {
+      try {
+        return await work(tx);
+      } catch (error) {
+        if (!(error instanceof DatabaseUnavailable)) foreign = error;
+        throw error;
+      }
+    };
+    return await noted(
+      () => db.transaction(watched, options),
+      (error) => error === foreign,
+    );
+  }
 
   async function listen(channel: string, handlers: ListenHandlers): Promise<Listener> {
     // An embedded database calls its listeners itself: there is nothing that could stop.
@@ -65,14 +90,14 @@ export function watchHealth(db: Db, pulses: Pulses): WatchedDb {
     hearsAll: () => deaf.size === 0,
     db: {
       tier: db.tier,
-      query: (text, values, options) => noted(db.query(text, values, options)),
-      copyIn: db.copyIn && ((text, parts, options) => noted(db.copyIn!(text, parts, options))),
-      transaction: (work, options) => noted(db.transaction(work, options)),
-      script: (text, options) => noted(db.script(text, options)),
+      query: (text, values, options) => noted(() => db.query(text, values, options)),
+      copyIn: db.copyIn && ((text, parts, options) => noted(() => db.copyIn!(text, parts, options))),
+      transaction,
+      script: (text, options) => noted(() => db.script(text, options)),
       listen,
       assertOutside: () => db.assertOutside(),
       load: () => db.load(),
-      notify: (channel, payload) => noted(db.notify(channel, payload)),
+      notify: (channel, payload) => noted(() => db.notify(channel, payload)),
       close: () => db.close(),
     },
   };

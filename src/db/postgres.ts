@@ -12,7 +12,7 @@ import { PostgresConnection } from "./postgres-connection.ts";
 import { NOTIFY, PostgresListener } from "./postgres-listener.ts";
 import { LONGEST_TIMEOUT_MS, type PostgresOptions, type PostgresSettings, readOptions } from "./postgres-options.ts";
 import { runTransaction } from "./postgres-transaction.ts";
-import { asError, codeOf, isConnectionTrouble, reasonOf, SERIALIZATION_FAILURE } from "./retryable.ts";
+import { asError, asPoolBusy, codeOf, isConnectionTrouble, reasonOf, SERIALIZATION_FAILURE } from "./retryable.ts";
 
 export type { PostgresOptions } from "./postgres-options.ts";
 
@@ -240,7 +240,7 @@ class PostgresDb implements Db {
     if (this.#busy >= poolSize) {
       const message = `No connection to PostgreSQL at ${address} became free within ${waited}: all ${poolSize} are busy.`;
       const hint = "Raise poolSize, or look for transactions that are held open too long.";
-      return new DatabaseUnavailable(message, hint, { cause });
+      return asPoolBusy(new DatabaseUnavailable(message, hint, { cause }));
     }
     const why = cause ? reasonOf(cause) : `no connection within ${waited}`;
     const message = `PostgreSQL at ${address} cannot be reached: ${why}.`;

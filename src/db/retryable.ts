@@ -73,6 +73,18 @@ export function isConnectionTrouble(error: unknown): boolean {
   return (code.length === 5 && code.startsWith("08")) || SESSION_OVER.has(code) || SOCKET_BROKEN.has(code);
 }
 
+const poolBusy = new WeakSet<Error>();
+
+/** Says of an error that this process had no connection free: whoever made the call may wait, and the server is not to blame. */
+export function asPoolBusy<E extends Error>(error: E): E {
+  poolBusy.add(error);
+  return error;
+}
+
+export function isPoolBusy(error: unknown): boolean {
+  return error instanceof Error && poolBusy.has(error);
+}
+
 export function takesNoWrites(error: unknown): boolean {
   const code = codeOf(error);
   return code === READ_ONLY_TRANSACTION || code === DISK_FULL;

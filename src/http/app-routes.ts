@@ -34,6 +34,7 @@ export function addAppRoutes({ app, apps, hf, identify, onError }: AppRoutesInpu
   for (const { name, routes = [], page } of apps) {
     for (const route of routes) {
       const answer = answering(async (context) => {
+        refuseUnreadable(context);
         const caller = await admitTo(route, context, hf, identify);
         return toAnswer(await route.handle(appRequest(context, hf, caller, route.maxBody ?? MAX_BODY)));
       });
@@ -65,6 +66,17 @@ async function admitTo(route: AppRoute, context: Context, hf: Holdfast, identify
   throw new Refusal("HOLDFAST_HTTP_UNAUTHORIZED", "This may not be called like that.", "Ask whoever runs this server.");
 }
 
+/** An app looks for what stands in a path: PostgreSQL's texts cannot hold a NUL, and it would be a 500. */
+function refuseUnreadable(context: Context): void {
+  const path = decodePath(new URL(context.req.raw.url).pathname);
+  if (path !== null && !path.includes("\0")) return;
+  throw new Refusal(
+    "HOLDFAST_HTTP_REQUEST_UNREADABLE",
+    "The path holds a NUL character, or something that is not UTF-8 behind a %.",
+    "Encode each part of it with encodeURIComponent().",
+  );
+}
+
 async function pageAnswer(name: string, page: AppPage, context: Context, hf: Holdfast): Promise<Response> {
   const path = decodePath(context.req.path.slice(`/apps/${name}`.length));
   if ("folder" in page) {
@@ -76,6 +88,7 @@ async function pageAnswer(name: string, page: AppPage, context: Context, hf: Hol
       `The page of ${name} is at /apps/${name}/.`,
     );
   }
+  refuseUnreadable(context);
   const made: unknown = await page.render(appRequest(context, hf, null, 0));
   if (made instanceof Response) return made;
   const headers = { "content-type": "text/html; charset=utf-8", "content-security-policy": PAGE_POLICY };

@@ -23,7 +23,6 @@ export interface InboxChoreInput {
 /** Parcels, and bytes, that one statement may touch. */
 const PARCELS = 500;
 const CHUNKS = (16 * 1_048_576) / CHUNK_BYTES;
-const SOON_MS = 1_000;
 /** Inboxes that one run looks at: so many, so often. */
 const PAGE = 100;
 const MOST_PAGES = 10;
@@ -92,7 +91,7 @@ export function makeInboxChore({ store, limits, events, onFollowed }: InboxChore
     async run(context) {
       await lookForStuck(context);
       const isLeft = await expire(context);
-      return (await purge(context)) || isLeft ? { nextInMs: SOON_MS } : undefined;
+      return (await purge(context)) || isLeft ? { more: true } : undefined;
     },
     async preview({ limit }) {
       const found = await previewPurge(store, limits.draftTimeoutMs, limit);

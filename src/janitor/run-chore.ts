@@ -122,7 +122,8 @@ async function within({ store, chore, events, stopping, size }: RunChoreInput, t
     const run = (async (): Promise<ChoreAnswer> => await chore.run(context))();
     const answer = await Promise.race([run, over]);
     const nextInMs = answer?.nextInMs;
-    return { rows, more: state.more, nextInMs, error: null, tookMs: performance.now() - began };
+    const more = state.more || answer?.more === true;
+    return { rows, more, nextInMs, error: null, tookMs: performance.now() - began };
   } catch (error) {
     const tookMs = performance.now() - began;
     // Cut short by a stop: not a failure, and the rest is for the next one.

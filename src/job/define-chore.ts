@@ -37,8 +37,8 @@ export interface ChorePreviewContext {
   readonly limit: number;
 }
 
-/** What a chore may say at its end: when it wants to run next, if not after its interval. */
-export type ChoreAnswer = { nextInMs?: number | undefined } | undefined | void;
+/** What a chore may say at its end: when it wants to run next, if not after its interval; that something is left. */
+export type ChoreAnswer = { nextInMs?: number | undefined; more?: boolean | undefined } | undefined | void;
 
 /** What `defineChore` takes. */
 export interface ChoreOptions {

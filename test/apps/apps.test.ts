@@ -103,6 +103,18 @@ describe.each(TIERS)("%s", (tier) => {
           return { parts, by: caller?.name };
         },
       },
+      {
+        method: "GET",
+        path: "/kept/:name",
+        auth: async (_, { params, hf }) => (await hf.sql.query("select $1::text", [params["name"]])).rowCount === 1,
+        async handle({ params, query, hf }) {
+          const { rows } = await hf.sql.query("select $1::text as name, $2::text as q", [
+            params["name"],
+            query.get("q"),
+          ]);
+          return rows[0];
+        },
+      },
       { method: "GET", path: "/boxes/:recipient", auth: "token", scope: "recipient", handle: () => ({ mine: true }) },
       { method: "DELETE", path: "/notes", auth: "token", role: "admin", handle: () => undefined },
       {
@@ -251,6 +263,16 @@ describe.each(TIERS)("%s", (tier) => {
     expect(broken.text).toContain("HOLDFAST_HTTP_INTERNAL");
     expect(broken.text).not.toContain("secret");
     expect(broken.headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("a NUL or half an escape in a path is a 400, not a failure of the app", async () => {
+    const fine = await call("GET", "/kept/a%20b%2F%25?q=%C3%A4");
+    expect(fine).toMatchObject({ status: 200, text: '{"name":"a b/%","q":"ä"}' });
+    for (const path of ["/kept/%00", "/kept/a%00b", "/kept/%zz", "/kept/%", "/kept/%E0%A4%A", "/apps/second/%00"]) {
+      const { status, text } = await call("GET", path);
+      expect(status, path).toBe(400);
+      expect(text, path).toContain("HOLDFAST_HTTP_REQUEST_UNREADABLE");
+    }
   });
 
   test("its page is its folder, and nothing outside of it", async () => {

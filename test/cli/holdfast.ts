@@ -1,11 +1,12 @@
 // The command line as its users have it: child processes in folders of their own, output and exit codes.
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { copyInitialised } from "../support/initialised.ts";
 import { QUICK_ENGINE } from "../support/quick-engine.ts";
+import { quickFolder } from "../support/quick-folder.ts";
 
 export const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url));
 
@@ -52,7 +53,7 @@ function cleanEnv(env: Record<string, string> = {}): NodeJS.ProcessEnv {
 }
 
 export async function makeFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), "holdfast-cli-"));
+  const folder = quickFolder("holdfast-cli-");
   folders.push(folder);
   return folder;
 }

@@ -20,6 +20,25 @@ test("help: without a command; --version; a mistyped command is suggested", asyn
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining("Did you mean enqueue?") });
 });
 
+/** Writes the address of each module that is loaded, on a line. */
+const TELL = `import { register } from "node:module"; register("data:text/javascript,${encodeURIComponent(
+  `export async function resolve(name, context, next) {
+    const found = await next(name, context);
+    process._rawDebug(found.url);
+    return found;
+  }`,
+)}");`;
+
+test("a command that only says something loads neither the database nor the server", async () => {
+  const env = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(TELL)}` };
+  const { code, stderr } = await run(["--version"], { env });
+  const loaded = stderr.split("\n");
+  expect([code, loaded.some((url) => url.endsWith("/dist/cli/main.js"))]).toEqual([0, true]);
+  const packages = loaded.map((url) => /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]);
+  expect([...new Set(packages)].filter((name) => name !== undefined)).toEqual(["commander"]);
+  expect(loaded.filter((url) => /\/dist\/(open|client\/client|http\/handler)\.js$/.test(url))).toEqual([]);
+});
+
 test.each<[string[], string]>([
   [["jobs", "wach", "x"], "unknown command 'wach'\n(Did you mean watch?)"],
   [["queues", "puase", "mail"], "(Did you mean pause?)"],

@@ -76,8 +76,17 @@ async function makeServer(database: string): Promise<Server> {
   return server;
 }
 
-/** One try: what the server said, or null if there was no answer. `cutAt`: the connection is cut after so many bytes. */
-async function tryUpload(port: number, key: string, bytes: Buffer, cutAt: number): Promise<number | null> {
+/**
+ * One try: what the server said, or null if there was no answer. `cutAt`: the connection is cut after so many bytes; `onCut` is
+ * told when it was, which it is not if the server is away.
+ */
+async function tryUpload(
+  port: number,
+  key: string,
+  bytes: Buffer,
+  cutAt: number,
+  onCut: () => void,
+): Promise<number | null> {
   const socket = connect(port, "127.0.0.1");
   const head =
     `POST /api/v1/inbox/target/parcels?name=${key}.bin&key=${key} HTTP/1.1\r\nhost: 127.0.0.1\r\n` +
@@ -95,7 +104,10 @@ async function tryUpload(port: number, key: string, bytes: Buffer, cutAt: number
     socket.setTimeout(15_000, () => socket.destroy());
     socket.on("connect", () => {
       if (cutAt >= all.length) return void socket.write(all);
-      socket.write(all.subarray(0, cutAt), () => socket.destroy());
+      socket.write(all.subarray(0, cutAt), (error) => {
+        if (!error) onCut();
+        socket.destroy();
+      });
     });
   });
 }
@@ -140,9 +152,7 @@ describe.each(TIERS)("%s", (tier) => {
           for (let status: number | null = null; status !== 201 && status !== 200;) {
             const cutAt = random() < 0.4 ? Math.floor(random() * (bytes.length + 400)) : Infinity;
             counts.tries += 1;
-            status = await tryUpload(server.port, key, bytes, cutAt);
-            // Past the end it cuts nothing.
-            if (cutAt !== Infinity && status === null) counts.cuts += 1;
+            status = await tryUpload(server.port, key, bytes, cutAt, () => (counts.cuts += 1));
             if (status !== null && status >= 400 && status !== 503) throw new Error(`${key}: ${status}`);
             if (status === null) await delay(20);
           }

@@ -1,7 +1,12 @@
 // Cleaning up is bounded: ten thousand parcels go in steps of bounded rows and bytes, one large file in several; a
 // failure of one run is not the end of the next; recipients that do not come are noticed, with the reason.
 import { describe, expect, test } from "vitest";
+import { makeInboxChore } from "#src/inbox/chore.js";
 import { CHUNK_BYTES } from "#src/inbox/put.js";
+import { makeJanitor } from "#src/janitor/janitor.js";
+import type { HoldfastEvents } from "#src/metrics/events.js";
+import { resolveInboxOptions } from "#src/options/inbox.js";
+import { makeEmitter } from "#src/shared/emitter.js";
 import { ackParcels } from "#src/store/inbox/ack.js";
 import { expireParcels } from "#src/store/inbox/expire.js";
 import { purgeContent } from "#src/store/inbox/purge.js";
@@ -90,6 +95,23 @@ describe.each(TIERS)("%s", (tier) => {
     await purge(bench);
     expect(await inbox.stats()).toMatchObject({ neverFetched: 40 });
     expect(await tablesOf(bench, recipient)).toMatchObject({ chunks: 0 });
+  });
+
+  test("a run that had no time for all of it says that something is left", async () => {
+    const schema = `"${bench.store.schema}"`;
+    // More than one statement takes.
+    await bench.db.query(
+      `insert into ${schema}.parcel_drafts (id, recipient, touched_at, size)
+       select gen_random_uuid(), $1, ${schema}.clock() - interval '1 year', 1 from generate_series(1, 501)`,
+      [someone()],
+    );
+    const events = makeEmitter<HoldfastEvents>(() => {});
+    const chore = makeInboxChore({ store: bench.store, limits: resolveInboxOptions(), events, onFollowed() {} });
+    const janitor = makeJanitor({ store: bench.store, events, chores: [{ ...chore, budgetMs: 0 }] });
+    expect(await janitor.run(chore.name)).toMatchObject([
+      { ran: true, error: null, rows: { drafts: 500 }, more: true },
+    ]);
+    expect(await janitor.run(chore.name)).toMatchObject([{ ran: true, error: null, rows: { drafts: 1 }, more: false }]);
   });
 
   test("a run that fails is told and the next one does the work", async () => {

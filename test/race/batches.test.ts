@@ -1,6 +1,6 @@
 // Two connections, real locks: who is last in a batch, who comes first to it, and that nothing is lost between them.
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { uuidv7 } from "#src/shared/uuid.js";
+import { randomToken, uuidv7 } from "#src/shared/uuid.js";
 import { addItems } from "#src/store/batches/add.js";
 import { cancelBatch } from "#src/store/batches/cancel.js";
 import { feedEnds, readChanges, sequenceChanges } from "#src/store/batches/changes.js";
@@ -120,6 +120,18 @@ test("the first of two last settles is rolled back: the batch is not done until 
   await settleItems(arena.store, id, [ending(first!)]);
   expect(await stateOf(id)).toMatchObject({ state: "done", completions: 1 });
   expect(await followUps()).toBe(1);
+});
+
+test("a run of an item that is not its owner any more ends nothing, whichever way it ends", async () => {
+  const id = await makeBatch(3);
+  const [first] = await claimed(id);
+  const before = (await stateOf(id)).version;
+  for (const outcome of ["done", "dead", "retry", "release"] as const) {
+    const old = { ...ending(first!, outcome), token: randomToken() };
+    expect(await settleItems(arena.store, id, [old])).toEqual({ items: [], advanced: undefined });
+  }
+  expect((await stateOf(id)).version).toBe(before);
+  expect((await settleItems(arena.store, id, [ending(first!)])).items).toHaveLength(1);
 });
 
 test("a settle that is sent again after a lost answer changes nothing", async () => {

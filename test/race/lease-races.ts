@@ -100,7 +100,7 @@ async function race(db: Db, store: Store, random: Random, result: Races): Promis
               const fenced = store.on(tx);
               if (!(await lockIfHeld(fenced, { id, token, leaseMs }))) return false;
               await tx.query("insert into race_effects values ($1, $2)", [id, token]);
-              return (await completeInside(fenced, run)) === "done";
+              return (await completeInside(fenced, run))?.verdict === "done";
             })
           : quickly
             ? (await settleDone(store, [run], [])).has(id)

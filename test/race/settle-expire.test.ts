@@ -1,9 +1,10 @@
 // Settle, expire, beat: who may still speak for a run. Two connections, real locks.
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { randomToken } from "#src/shared/uuid.js";
 import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { beatIfHeld } from "#src/store/jobs/beat.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
-import { settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import { settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
 import type { Store } from "#src/store/sql.js";
 import type { Session } from "../support/locks.ts";
 import { type Arena, ended, EXPIRE, LEASE_MS, openArena, SCHEMA, startBlocked } from "./arena.ts";
@@ -59,6 +60,15 @@ test("a settle that waited for an expiry is refused, and told that the lease was
   // Nobody has taken the job yet; the old run is over all the same.
   expect(await arena.live(run.id)).toMatchObject({ state: "pending", hold: 2 });
   expect(await whyNotSettled(arena.store, [run])).toEqual(new Map([[run.id, "lost"]]));
+});
+
+test("a claim that was lost cannot complete a job that somebody else runs by now", async () => {
+  const run = await arena.running();
+  const old = { ...lease(run), token: randomToken() };
+  expect(await settleClaim(arena.store, old, [run.id], null, true)).toBe(false);
+  expect(await arena.live(run.id)).toMatchObject({ state: "running", token: run.token });
+  expect(await arena.history(run.id)).toEqual([]);
+  expect(await settleClaim(arena.store, lease(run), [run.id], null, true)).toBe(true);
 });
 
 test("after an expiry the old run can write nothing, whichever way it ends", async () => {

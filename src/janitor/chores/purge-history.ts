@@ -50,7 +50,7 @@ export function makeDropDays(store: Store, every: Duration): Chore {
       const leaves = (await listLeaves(store)).filter((leaf) => leaf.isOver);
       for (const leaf of leaves) {
         if (leaf.place === "attached") await learn(store, leaf, context);
-        if (!context.hasTime()) return { nextInMs: 1_000 };
+        if (!context.hasTime()) return { more: true };
       }
       const known = await knownDays(store);
       for (const leaf of leaves) {

@@ -19,7 +19,7 @@ const HOT = [
 ];
 
 const DEAD_ROWS = sql`
-select s.relname as name, s.n_dead_tup::float8 as dead
+select s.relname as name, s.n_dead_tup::float8 as dead, s.last_vacuum::text as vacuumed
 from pg_stat_user_tables s join pg_class c on c.oid = s.relid
 where s.schemaname = $1 and s.relname = any($2::text[])
   -- Others' tables are not vacuumed, and nobody says so.
@@ -29,14 +29,25 @@ where s.schemaname = $1 and s.relname = any($2::text[])
   and coalesce(s.last_autovacuum, '-infinity') < now() - interval '30 seconds'
   and not exists (select 1 from pg_stat_progress_vacuum v where v.relid = s.relid)`;
 
+const DEAD_ROWS_OF = sql`
+select relname as name, n_dead_tup::float8 as dead, last_vacuum::text as vacuumed
+from pg_stat_user_tables where schemaname = $1 and relname = $2`;
+
 export interface DeadRows {
   name: string;
   dead: number;
+  /** When it last was, by hand or by us; null: not that the statistics know of. */
+  vacuumed: string | null;
 }
 
 /** Hot tables that hold many dead rows. Server tier: the embedded one does not count them in time. */
 export async function tablesToVacuum(store: Store): Promise<DeadRows[]> {
   return (await store.query<DeadRows>(DEAD_ROWS, [store.schema, HOT])).rows;
+}
+
+/** The same for one table, however many it has. */
+export async function deadRowsOf(store: Store, table: string): Promise<DeadRows | undefined> {
+  return (await store.query<DeadRows>(DEAD_ROWS_OF, [store.schema, table])).rows[0];
 }
 
 /** Never waits for a lock, nor makes anybody wait. */

@@ -19,7 +19,7 @@ update :schema.chores set expires_at = expires_at + $1::bigint * interval '1 mil
 const clockAhead = (ms: bigint): Statement => ({
   textIn: (quotedSchema) =>
     `create or replace function ${quotedSchema}.clock() returns timestamptz language sql stable
-     as 'select pg_catalog.statement_timestamp() + interval ''${ms} milliseconds'''`,
+     as 'select pg_catalog.statement_timestamp() + ${ms} * interval ''1 millisecond'''`,
 });
 
 /** By so many milliseconds, forward or back. It goes on ticking from there. */
