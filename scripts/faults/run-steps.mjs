@@ -93,8 +93,10 @@ export async function runStep(step, { seed, out, env = {} }) {
   // Passed, and nothing to show for it.
   if (wrong.length === 0 && passed > 0 && found.length === 0 && !step.hasNoResult) wrong.push("it left no result");
   if (wrong.length === 0 && passed + skipped.length === 0) wrong.push("no test was run");
-  if (isStopped)
+  if (isStopped) {
+    rmSync(folder, { recursive: true, force: true });
     return { name: step.name, seed, seconds, is: "stopped", size: "", faults: 0, violations: 0, wrong: [], skipped };
+  }
   const isGood = wrong.length === 0;
   if (out !== undefined && found.length > 0) {
     const target = isGood ? out : join(out, "wrong");

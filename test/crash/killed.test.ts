@@ -34,20 +34,24 @@ test(
     const zombies: { id: string; token: unknown }[] = [];
     for (let n = 0; n < FREEZES; n += 1) {
       // Whoever has it is frozen; the other one takes over. It does not listen to its signal: after the thaw it goes on,
-      // reports progress and returns a result.
+      // writes its effect, reports progress and returns a result.
       // Every other time it is thawed while the other one is still at it.
       const thenMs = n % 2 === 0 ? 0 : 800;
-      const id = await scene.enqueue({ n, ms: 900, thenMs, stubborn: true, progress: true });
+      const id = await scene.enqueue({ n, ms: 900, thenMs, stubborn: true, progress: true, trace: true });
       const isAbout = (said: Said): boolean => said["job"] === id;
       const { victim, token } = await Promise.any(
         workers.map(async (worker) => ({ victim: worker, token: (await worker.until("started", isAbout))["token"] })),
       );
       const taker = workers.find((worker) => worker !== victim)!;
+      // Frozen inside its transaction it would keep the job's row until PostgreSQL ends that.
+      await expect.poll(async () => (await scene.traces()).some((trace) => trace.token === token)).toBe(true);
       victim.kill("SIGSTOP");
       await taker.until(thenMs === 0 ? "job.done" : "started", isAbout);
       victim.kill("SIGCONT");
       await victim.until("lease.lost", isAbout);
-      await victim.until("returned", (said) => isAbout(said) && said["token"] === token);
+      const isZombies = (said: Said): boolean => isAbout(said) && said["token"] === token;
+      expect(await victim.until("refused", isZombies)).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
+      await victim.until("returned", isZombies);
       await taker.until("job.done", isAbout);
       zombies.push({ id, token });
     }
@@ -55,8 +59,11 @@ test(
     await new Promise((resolve) => setTimeout(resolve, 500));
     const ended = await scene.ended();
     expect(ended.map((job) => [job.id, job.state, job.attempt])).toEqual(zombies.map(({ id }) => [id, "done", 1]));
+    const effects = (await scene.traces()).filter(({ what }) => what === "end");
     for (const [n, job] of ended.entries()) {
       expect(job.token).not.toBe(zombies[n]!.token);
+      // The effect is there once, and is that of the run that was accepted.
+      expect(effects.flatMap((trace) => (trace.job === job.id ? [trace.token] : []))).toEqual([job.token]);
       // Result and progress are those of the run that was accepted.
       expect(job.result?.token).toBe(job.token);
       expect(job.progress?.note).toBe(job.result?.by);

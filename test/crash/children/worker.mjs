@@ -11,7 +11,7 @@
 //   failUpTo    fails while its attempt is not greater
 //   stubborn    does not listen to its signal
 //   spin        blocks the event loop for so many milliseconds
-//   trace       "start", "failed" and "end" go to the table `trace`
+//   trace       "start", "failed" and "end" go to the table `trace`; a stubborn one goes on if that is refused
 //   mute        says nothing and returns nothing
 //   progress    reports progress under the worker's name before it returns
 import { existsSync } from "node:fs";
@@ -82,7 +82,12 @@ const work = defineJob("work", {
       if (isTraced) await trace("failed", job);
       throw new Error("as its payload says");
     }
-    if (isTraced) await trace("end", job);
+    if (isTraced) {
+      await trace("end", job).catch((error) => {
+        if (!stubborn) throw error;
+        say("refused", { n, job: job.id, token: job.token, code: error.code });
+      });
+    }
     if (progress) await job.progress(n, n, config.name);
     say("returned", { n, job: job.id, token: job.token });
     return { by: config.name, token: job.token };

@@ -125,12 +125,19 @@ export const network: Fault = async (storm) => {
   await NETWORK[name]!(place?.proxy ?? storm.proxy, storm, hit);
 };
 
-const COMMITS: [what: string, matches: (data: Buffer, head: string) => boolean][] = [
-  ["enqueue", (_, head) => /insert_(alike|jobs|special|taken)_/.test(head)],
+interface Commit {
+  what: string;
+  matches(data: Buffer, head: string): boolean;
+  /** So many times the share of the others, because there are few of it. */
+  times?: number;
+}
+
+const COMMITS: Commit[] = [
+  { what: "enqueue", matches: (_, head) => /insert_(alike|jobs|special|taken)_/.test(head) },
   // The last message of a COPY: what is answered then is its commit.
-  ["COPY", (data) => data.toString("latin1", data.length - 5) === "c\0\0\0\x04"],
-  ["settle", (_, head) => /settle_/.test(head)],
-  ["COMMIT", (_, head) => /^[\s\S]{5}commit\0/i.test(head)],
+  { what: "COPY", matches: (data) => data.toString("latin1", data.length - 5) === "c\0\0\0\x04", times: 20 },
+  { what: "settle", matches: (_, head) => /settle_/.test(head) },
+  { what: "COMMIT", matches: (_, head) => /^[\s\S]{5}commit\0/i.test(head) },
 ];
 
 /**
@@ -142,13 +149,13 @@ export function loseReplies(storm: Storm, share: number): void {
     proxy.onData(({ direction, data }) => {
       if (direction !== "to-server") return "pass";
       const head = data.toString("latin1", 0, Math.min(data.length, 600));
-      const found = COMMITS.find(([, matches]) => matches(data, head));
-      if (!found || !storm.random.chance(share)) return "pass";
+      const found = COMMITS.find(({ matches }) => matches(data, head));
+      if (!found || !storm.random.chance(share * (found.times ?? 1))) return "pass";
       return {
         verdict: "lose-reply",
         lost: (reply) =>
           storm.history.fault(
-            reply === "committed" ? `committed, answer lost: ${found[0]}` : "network: answer lost",
+            reply === "committed" ? `committed, answer lost: ${found.what}` : "network: answer lost",
             on,
           ),
       };

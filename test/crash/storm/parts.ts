@@ -17,7 +17,7 @@ import {
 } from "./faults.ts";
 import { failOver, routeToBoth } from "./failover.ts";
 import { findPgbouncer, routeToPgbouncer } from "./pgbouncer.ts";
-import { feedPoison } from "./poison.ts";
+import { feedOneOfEach, feedPoison } from "./poison.ts";
 import { whatGrew } from "./soak.ts";
 import type { Storm, StormOptions } from "./storm.ts";
 
@@ -55,7 +55,15 @@ export const PARTS: Record<string, Part> = {
       { rest: [50, 400], faults: [network] },
     ],
     first: (storm) => loseReplies(storm, 0.02),
-    perMinute: { "network: ": 20, "committed, answer lost": 10 },
+    perMinute: {
+      "network: ": 20,
+      "committed, answer lost": 10,
+      // Each is known by the text of its statement, which may change.
+      "committed, answer lost: enqueue": 2,
+      "committed, answer lost: settle": 3,
+      "committed, answer lost: COMMIT": 2,
+      "committed, answer lost: COPY": 0.5,
+    },
     okShare: 0.3,
   },
   postgres: {
@@ -92,7 +100,7 @@ export const PARTS: Record<string, Part> = {
     seconds: 25,
     options: { route: routeToPgbouncer, poll: "500ms" },
     nemeses: [{ rest: [300, 1_200], faults: [kill, kill, term, terminateBackends] }],
-    perMinute: { "": 6 },
+    perMinute: { "": 6, "kill -9": 3 },
     skip: () =>
       findPgbouncer() === undefined ? "pgbouncer is not installed (Debian: apt-get install pgbouncer)" : undefined,
   },
@@ -110,7 +118,9 @@ export const PARTS: Record<string, Part> = {
     seconds: 40,
     options: { heapMb: 96, grace: "1s" },
     nemeses: [{ rest: [1_000, 2_000], faults: [feedPoison] }],
-    perMinute: { "poison: ": 2 },
+    first: feedOneOfEach,
+    // At its own length one of each.
+    perMinute: { "poison: loop": 1.5, "poison: memory": 1.5, "poison: abort": 1.5, "poison: kill": 1.5 },
   },
   soak: {
     seconds: 600,

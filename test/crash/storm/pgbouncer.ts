@@ -44,6 +44,8 @@ logfile = ${join(folder, "log")}
     stdio: "ignore",
     ...(isRoot ? { uid: NOBODY, gid: NOBODY } : {}),
   });
+  // A test process that ends before its time must not leave it behind.
+  process.once("exit", () => child.kill("SIGKILL"));
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   for (const until = Date.now() + 15_000; ;) {
     const client = new Client({ connectionString: url, connectionTimeoutMillis: 1_000 });

@@ -208,6 +208,8 @@ export async function endStorm(
     each.onData(undefined);
     each.slow({});
     each.resume();
+    // One that still waits for its bytes would cut what comes after the last fault.
+    void each.cutAfter(Infinity);
     await each.refuse(false);
   }
   await producers.stop();

@@ -49,7 +49,7 @@ export async function simulate(database: SimDatabase, seed: number, startMs: num
   const world = new World(database, random, startMs);
   world.time.install(makeRandom(seed ^ 0x7171));
   try {
-    return await run(world, random, seed, database);
+    return await world.time.inside(() => run(world, random, seed, database));
   } finally {
     world.time.uninstall();
   }

@@ -1,5 +1,6 @@
-// Time that only passes when it is told to. While it is installed, timers, clocks and chance of everything in this process
-// are its own: a simulated hour takes no time, and the same seed takes the same course.
+// Time that only passes when it is told to. While it is installed, timers, clocks and chance of everything that is called from
+// `inside` are its own: a simulated hour takes no time, and the same seed takes the same course. Whatever else this process
+// still does has the real ones, and does not change that course.
 //
 // Timers belong to the process (see World) in whose context they were made: those of a frozen process wait, those of a
 // dead one never ring.
@@ -22,7 +23,7 @@ interface Timer {
   of: Simulated | undefined;
 }
 
-const GLOBALS = ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "setImmediate"] as const;
+const MADE_BY = ["setTimeout", "setInterval", "setImmediate"] as const;
 const realImmediate = setImmediate;
 
 /** Lets every promise that can go on do so. */
@@ -30,6 +31,8 @@ export const breathe = (): Promise<void> => new Promise((resolve) => void realIm
 
 /** One for all: each that is ever used costs every promise of the process a little, for ever. */
 const context = new AsyncLocalStorage<Simulated>();
+/** Whoever looks on from outside the simulated processes. */
+const ONLOOKER: Simulated = { name: "onlooker", isAlive: true, frozenUntil: 0 };
 
 export class VirtualTime {
   readonly context = context;
@@ -51,7 +54,8 @@ export class VirtualTime {
         else Reflect.deleteProperty(target, name);
       });
     };
-    const add = (ring: () => void, ms: unknown, every?: number): object => {
+    const handles = new WeakSet<object>();
+    const add = (ring: () => void, ms: unknown, every?: number): unknown => {
       const id = (this.#ids += 1);
       const wait = Math.max(0, Number(ms) || 0);
       this.#timers.set(id, { id, at: this.now + wait, order: id, every, ring, of: this.context.getStore() });
@@ -68,25 +72,37 @@ export class VirtualTime {
         close: () => this.#timers.delete(id),
         [Symbol.toPrimitive]: () => id,
       };
+      handles.add(handle);
       return handle;
     };
-    const drop = (handle: { id?: number } | undefined): void => {
-      if (handle?.id !== undefined) this.#timers.delete(handle.id);
-    };
     type Call = (...args: unknown[]) => void;
-    const made: Record<(typeof GLOBALS)[number], unknown> = {
-      setTimeout: (call: Call, ms: unknown, ...args: unknown[]) => add(() => call(...args), ms),
-      setInterval: (call: Call, ms: unknown, ...args: unknown[]) =>
-        add(() => call(...args), ms, Math.max(1, Number(ms) || 1)),
-      setImmediate: (call: Call, ...args: unknown[]) => add(() => call(...args), 0),
-      clearTimeout: drop,
-      clearInterval: drop,
+    const made: Record<(typeof MADE_BY)[number], Call> = {
+      setTimeout: (call, ms, ...args) => add(() => (call as Call)(...args), ms),
+      setInterval: (call, ms, ...args) => add(() => (call as Call)(...args), ms, Math.max(1, Number(ms) || 1)),
+      setImmediate: (call, ...args) => add(() => (call as Call)(...args), 0),
     };
-    for (const name of GLOBALS) swap(globalThis, name, made[name]);
-    swap(performance, "now", () => this.now);
-    swap(Date, "now", () => Math.floor(this.now));
-    swap(process.hrtime, "bigint", () => BigInt(Math.round(this.now * 1e6)));
-    swap(Math, "random", () => random());
+    const own = (target: object, name: string, replacement: Call): void => {
+      const real = (Reflect.get(target, name) as Call).bind(target);
+      swap(target, name, (...args: unknown[]) => (this.context.getStore() ? replacement : real)(...args));
+    };
+    for (const name of MADE_BY) own(globalThis, name, made[name]);
+    // Whoever clears it: an answer that arrives from a socket is outside.
+    for (const name of ["clearTimeout", "clearInterval"] as const) {
+      const real = globalThis[name];
+      swap(globalThis, name, (handle: object | undefined) => {
+        if (!handles.has(handle!)) return real(handle as never);
+        this.#timers.delete((handle as { id: number }).id);
+      });
+    }
+    own(performance, "now", () => this.now);
+    own(Date, "now", () => Math.floor(this.now));
+    own(process.hrtime, "bigint", () => BigInt(Math.round(this.now * 1e6)));
+    own(Math, "random", () => random());
+  }
+
+  /** Runs something on this time. */
+  inside<T>(work: () => T): T {
+    return this.context.run(ONLOOKER, work);
   }
 
   uninstall(): void {
@@ -95,7 +111,7 @@ export class VirtualTime {
   }
 
   /** For the world itself: it rings whatever is frozen. */
-  later(ms: number, ring: () => void, of?: Simulated): void {
+  later(ms: number, ring: () => void, of: Simulated = ONLOOKER): void {
     const id = (this.#ids += 1);
     this.#timers.set(id, { id, at: this.now + ms, order: id, every: undefined, ring, of });
   }
@@ -113,8 +129,7 @@ export class VirtualTime {
     this.now = Math.max(this.now, at);
     if (timer.every === undefined) this.#timers.delete(timer.id);
     else timer.at = this.now + timer.every;
-    if (timer.of) this.context.run(timer.of, timer.ring);
-    else this.context.exit(timer.ring);
+    this.context.run(timer.of ?? ONLOOKER, timer.ring);
   }
 
   #first(): { timer: Timer; at: number } | undefined {
