@@ -1,12 +1,12 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { openEmbedded } from "#src/db/embedded.js";
 import { testSeed } from "../db/children/seed.mjs";
+import { quickFolder } from "../support/quick-folder.ts";
 import { dbContract } from "./db-contract.ts";
 
 dbContract("embedded, in a folder", async () => {
-  const home = await mkdtemp(join(tmpdir(), "holdfast-contract-"));
+  const home = quickFolder("holdfast-contract-");
   const db = await openEmbedded({ folder: join(home, "data") }, { seed: await testSeed() });
   return {
     db,

@@ -17,8 +17,8 @@ async function findChromium() {
 // Tests run as root and in containers; the pages are our own.
 const ARGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];
 
-export async function launchChromium() {
-  return await chromium.launch({ executablePath: await findChromium(), args: ARGS });
+export async function launchChromium(args = []) {
+  return await chromium.launch({ executablePath: await findChromium(), args: [...ARGS, ...args] });
 }
 
 /** A browser of somebody who comes back: what its pages store stays in the folder. */

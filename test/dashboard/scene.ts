@@ -2,14 +2,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { copyInitialised } from "../support/initialised.ts";
 import { QUICK_ENGINE } from "../support/quick-engine.ts";
+import { quickFolder } from "../support/quick-folder.ts";
 import { launchChromium } from "./chromium.mjs";
 
 export interface Scene {
@@ -21,7 +21,7 @@ export interface Scene {
 const PROGRAM = new URL("./children/scene.mjs", import.meta.url).pathname;
 
 export async function startScene(env: Record<string, string> = {}): Promise<Scene> {
-  const home = await mkdtemp(join(tmpdir(), "holdfast-scene-"));
+  const home = quickFolder("holdfast-scene-");
   if (env["SCENE_DATABASE"] === undefined) await copyInitialised(join(home, "data"));
   const child = spawn(process.execPath, [...QUICK_ENGINE, PROGRAM], {
     env: { ...process.env, SCENE_DATABASE: `embedded:${join(home, "data")}`, ...env },

@@ -18,6 +18,9 @@ const OPTIONS: ts.CompilerOptions = {
   allowImportingTsExtensions: true,
 };
 
+/** The libraries, which are read once. */
+const others = new Map<string, ts.SourceFile | undefined>();
+
 /** "page:line  what is wrong". */
 export function checkTypes(pages: Page[], project: Project): string[] {
   const texts = new Map<string, { page: Page; code: string; lineOf(line: number): number }>();
@@ -42,7 +45,9 @@ export function checkTypes(pages: Page[], project: Project): string[] {
   host.readFile = (name) => texts.get(name)?.code ?? readFile(name);
   host.getSourceFile = (name, version, ...rest) => {
     const text = texts.get(name);
-    return text ? ts.createSourceFile(name, text.code, version) : getSourceFile(name, version, ...rest);
+    if (text) return ts.createSourceFile(name, text.code, version);
+    if (!others.has(name)) others.set(name, getSourceFile(name, version, ...rest));
+    return others.get(name);
   };
   host.getCurrentDirectory = () => project.folder;
   const program = ts.createProgram([...texts.keys()], OPTIONS, host);

@@ -1,19 +1,10 @@
 // A folder like a user's project: `holdfast` and everything that this repository has installed can be imported, and there is
 // nothing else in it.
 import { spawn } from "node:child_process";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { QUICK_ENGINE } from "../support/quick-engine.ts";
+import { quickFolder } from "../support/quick-folder.ts";
 import { root } from "./pages.ts";
 
 export interface Project {
@@ -25,7 +16,7 @@ export interface Project {
 }
 
 export function makeProject(): Project {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), "holdfast-docs-")));
+  const folder = realpathSync(quickFolder("holdfast-docs-"));
   const modules = join(folder, "node_modules");
   mkdirSync(modules);
   const link = (name: string, target: string): void => symlinkSync(target, join(modules, name));

@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { serve } from "#src/http/index.js";
 import { defineBatch, open, sampleJobs } from "#src/index.js";
-import { createDatabase } from "../support/database.ts";
+import { createMigratedDatabase } from "../support/database.ts";
 import type { Project } from "./project.ts";
 
 export interface Scene {
@@ -23,10 +23,10 @@ const importArticles = defineBatch("articles.import", {
 });
 
 export async function makeScene({ own, withServer }: { own: Project; withServer: boolean }): Promise<Scene> {
-  const first = await createDatabase();
+  const first = await createMigratedDatabase();
   const env = { DATABASE_URL: first.url, ORDERS_TOKEN: `123456:${"A".repeat(35)}`, ORDERS_SECRET: "s".repeat(32) };
   if (!withServer) return { address: "", env, shEnv: {}, close: () => first.drop() };
-  const database = await createDatabase();
+  const database = await createMigratedDatabase();
   own.write("cat.png", randomBytes(1_000));
   own.write("dog.png", randomBytes(1_000));
   own.write("urls.ndjson", '{"url":"https://a.example"}\n{"url":"https://b.example"}\n');

@@ -27,7 +27,7 @@ export async function createMigratedDatabase(schema = "holdfast"): Promise<TestD
 async function copyOf(template: string): Promise<TestDatabase> {
   const server = inject("postgresUrl");
   const name = `hf_test_${process.pid}_${randomBytes(6).toString("hex")}`;
-  await admin(server, `create database ${name} template ${template}`);
+  await admin(server, `create database ${name} template ${template} ${inject("copyStrategy")}`);
   return {
     name,
     url: databaseUrl(server, name),
@@ -55,7 +55,7 @@ async function makeTemplate(name: string, schema: string): Promise<void> {
     await client.query("select pg_advisory_lock(hashtext($1))", [name]);
     if (await isThere()) return;
     await client.query(`drop database if exists ${name} with (force)`);
-    await client.query(`create database ${name} template template0`);
+    await client.query(`create database ${name} template template0 ${inject("copyStrategy")}`);
     const hf = await open({ database: databaseUrl(server, name), schema });
     await hf.close();
     await client.query(`alter database ${name} allow_connections false`);

@@ -1,8 +1,7 @@
 // A Holdfast on each tier for tests. useHoldfast("server") has a database of its own on the run's PostgreSQL;
 // useHoldfast("embedded") has a folder of its own, copied from one that was initialised before: making a fresh one
 // takes seconds. After the last test of its describe the tables are checked and everything is closed and removed.
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll } from "vitest";
 import type { Db } from "#src/db/db.js";
@@ -11,6 +10,8 @@ import { openTest, partsOf, type OpenTestOptions, type TestHoldfast } from "#src
 import { assertSound } from "./assert-sound.ts";
 import { createMigratedDatabase } from "./database.ts";
 import { copyInitialised } from "./initialised.ts";
+import { keepEngine } from "./quick-engine.ts";
+import { quickFolder } from "./quick-folder.ts";
 
 export type Tier = "server" | "embedded";
 export const TIERS: Tier[] = ["server", "embedded"];
@@ -93,8 +94,8 @@ async function serverPlace(): Promise<Place> {
 }
 
 async function embeddedPlace(): Promise<Place> {
-  const home = await mkdtemp(join(tmpdir(), "holdfast-test-"));
+  const home = quickFolder("holdfast-test-");
   const folder = join(home, "data");
-  await copyInitialised(folder);
+  await Promise.all([copyInitialised(folder), keepEngine()]);
   return { url: `embedded:${folder}`, remove: () => rm(home, { recursive: true, force: true }) };
 }

