@@ -135,10 +135,10 @@ export function makeEnqueuer({ store, onEnqueued, onAnswered, offer, onTrouble }
       try {
         return await waiting.add(jobs);
       } catch (error) {
-        if (isConnectionTrouble(error)) throw unknownOutcome(jobs[0]!, error);
+        if (isConnectionTrouble(error)) return jobs.map((job) => unknownOutcome(job, error));
         if (!isLockTimeout(error) && jobs.length === 1) throw error;
         if (!isLockTimeout(error)) return await oneByOne(jobs);
-        if (performance.now() > until) throw lockedOutcome(jobs[0]!, error);
+        if (performance.now() > until) return jobs.map((job) => lockedOutcome(job, error));
         await sleep(jitter(100));
       }
     }

@@ -111,6 +111,12 @@ export class PostgresConnection extends Client {
     else stream.destroy();
   }
 
+  /** The same while a statement runs: the server is asked to stop it. */
+  abandon(why: Error): void {
+    this.destroy(why);
+    cancelStatement(this);
+  }
+
   /** Says goodbye, and destroys the socket if that takes longer than `ms`. */
   async leave(ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
@@ -146,8 +152,7 @@ export class PostgresConnection extends Client {
       const stop = startDeadline(timeoutMs, () => {
         const what = `did not answer within ${formatDuration(timeoutMs)}`;
         const error = this.#unavailable(what, outcome, this.lost);
-        this.destroy(error);
-        cancelStatement(this);
+        this.abandon(error);
         this.#onSilence?.(sentAt);
         reject(error);
       });

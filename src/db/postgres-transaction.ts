@@ -2,6 +2,7 @@
 // once the transaction is over, or its connection is lost, every further statement is refused at once.
 import { Closed, DatabaseUnavailable } from "../errors.ts";
 import type { Queryable, QueryResult } from "./db.ts";
+import { startDeadline } from "./deadline.ts";
 import type { PostgresConnection } from "./postgres-connection.ts";
 import { asError, codeOf, IN_FAILED_TRANSACTION, reasonOf } from "./retryable.ts";
 
@@ -10,6 +11,9 @@ const COMMIT_UNKNOWN =
   "It happened during COMMIT, so the outcome is unknown: the transaction may or may not have been committed.";
 /** The caller's own error waits for this. */
 const ROLLBACK_LIMIT_MS = 2_000;
+/** And for a statement that still runs, whose answer nobody wants any more: then its connection is given up. */
+const LAST_ANSWER_MS = 500;
+const ROLLED_BACK = "The transaction was rolled back while a statement of it was still running.";
 
 export async function runTransaction<T>(
   connection: PostgresConnection,
@@ -81,7 +85,13 @@ class Transaction implements Queryable {
 
   async rollback(): Promise<void> {
     this.#over = true;
+    const stop = startDeadline(LAST_ANSWER_MS, () =>
+      this.#connection.abandon(
+        new Closed(ROLLED_BACK, "Wait for every statement before the function you gave it ends."),
+      ),
+    );
     await this.#last;
+    stop();
     if (this.#connection.lost) return;
     try {
       await this.#connection.run("rollback", undefined, Math.min(this.#timeoutMs, ROLLBACK_LIMIT_MS));

@@ -1,11 +1,18 @@
 // Brings the schema to this version. Safe when ten processes start at once: one transaction, one advisory lock taken
 // inside it (which also works behind a pooler). Refuses to run old code on a newer schema that says it is breaking.
-import { SchemaOutdated, SchemaTooNew } from "../errors.ts";
+import { DatabaseUnavailable, SchemaOutdated, SchemaTooNew } from "../errors.ts";
 import type { Db, Queryable } from "../db/db.ts";
+import { isRetryable } from "../db/retryable.ts";
+import { formatDuration } from "../shared/duration.ts";
+import { jitter, sleep } from "../shared/sleep.ts";
 import { MIGRATIONS, type Migration } from "./migrations.generated.ts";
 import { quoteSchema } from "../shared/quote-schema.ts";
 import { inSchema } from "./in-schema.ts";
 import { splitStatements } from "./split-statements.ts";
+
+const LOCK_TIMEOUT_MS = 1_000;
+const PAUSE_MS = 500;
+const PATIENCE_MS = 60_000;
 
 /** The SQL that would be run from `fromVersion` on, for people who migrate by hand. */
 export function migrationSql(schema: string, fromVersion = 0): string {
@@ -24,14 +31,29 @@ export interface MigrationResult {
 }
 
 export async function migrate(db: Db, schema: string): Promise<MigrationResult> {
-  const quoted = quoteSchema(schema);
   const before = await readVersion(db, schema);
   refuseNewer(before, schema);
   if (before.version >= latestVersion()) return { from: before.version, to: before.version, applied: [] };
-  const lockKey = `holdfast migrate ${schema}`;
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    try {
+      return await applyPending(db, schema);
+    } catch (error) {
+      if (!isRetryable(error)) throw error;
+      if (performance.now() > until) throw tablesInUse(schema, error);
+      await sleep(jitter(PAUSE_MS));
+    }
+  }
+}
+
+/** All of it, or nothing. */
+async function applyPending(db: Db, schema: string): Promise<MigrationResult> {
+  const quoted = quoteSchema(schema);
   return await db.transaction(
     async (tx) => {
-      await tx.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [lockKey]);
+      await tx.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`holdfast migrate ${schema}`]);
+      // Whoever waits for a whole table makes everybody else wait who comes after: for a moment, and then again.
+      await tx.query("select set_config('lock_timeout', $1, true)", [`${LOCK_TIMEOUT_MS}ms`]);
       await createSchema(tx, schema);
       await tx.query(inSchema(MIGRATIONS_TABLE, schema));
       const current = await readVersion(tx, schema);
@@ -50,6 +72,14 @@ export async function migrate(db: Db, schema: string): Promise<MigrationResult> 
       return { from: current.version, to: Math.max(current.version, latestVersion()), applied };
     },
     { timeoutMs: 120_000 },
+  );
+}
+
+function tablesInUse(schema: string, cause: unknown): DatabaseUnavailable {
+  return new DatabaseUnavailable(
+    `Schema "${schema}" could not be brought up to date: for ${formatDuration(PATIENCE_MS)} other transactions held its tables. Nothing was changed.`,
+    "Look for transactions that stay open (pg_stat_activity, xact_start), let them end, and start again.",
+    { cause },
   );
 }
 

@@ -79,24 +79,22 @@ export function makeCoalescer<Entry, Result>(options: CoalesceOptions<Entry, Res
   /** The same for entries with turns: those that have to wait stay in the queue, in their order. */
   function takeInTurn(): Waiting<Entry, Result>[] {
     const batch: Waiting<Entry, Result>[] = [];
-    const left: Waiting<Entry, Result>[] = [];
+    let left: Waiting<Entry, Result>[] = [];
     const inBatch = new Set<string>();
     const passedOver = new Set<string>();
     let weight = 0;
-    let isFull = false;
-    for (const waiting of queue) {
+    for (const [index, waiting] of queue.entries()) {
       const mustWait = ({ name, isAlone }: Turn): boolean =>
         busy.has(name) || passedOver.has(name) || (isAlone === true && inBatch.has(name));
-      if (isFull || waiting.turns.some(mustWait)) {
+      if (waiting.turns.some(mustWait)) {
         for (const { name } of waiting.turns) passedOver.add(name);
         left.push(waiting);
         continue;
       }
       const next = weigh(waiting.entry);
       if (batch.length >= maxEntries || (batch.length > 0 && weight + next > maxWeight)) {
-        isFull = true;
-        left.push(waiting);
-        continue;
+        left = left.concat(queue.slice(index));
+        break;
       }
       weight += next;
       batch.push(waiting);
@@ -138,7 +136,7 @@ export function makeCoalescer<Entry, Result>(options: CoalesceOptions<Entry, Res
         late.add(waiting);
         const over = (): void => {
           endTurns(waiting);
-          pump();
+          pumpSoon();
           leave(1);
         };
         void result.then(over, over);
@@ -163,18 +161,24 @@ export function makeCoalescer<Entry, Result>(options: CoalesceOptions<Entry, Res
     }
   }
 
+  /** Calls made in the same turn of the event loop share the first statement. */
+  function pumpSoon(): void {
+    if (inFlight >= lanes || scheduled) return;
+    scheduled = true;
+    queueMicrotask(() => {
+      scheduled = false;
+      pump();
+    });
+  }
+
   return {
     add(entry) {
       size += 1;
+      const turns = turnsOf?.(entry) ?? NO_TURNS;
       return new Promise<Result>((resolve, reject) => {
-        queue.push({ entry, turns: turnsOf?.(entry) ?? NO_TURNS, resolve, reject });
-        if (inFlight >= lanes || scheduled) return;
-        // Calls made in the same turn of the event loop share the first statement.
-        scheduled = true;
-        queueMicrotask(() => {
-          scheduled = false;
-          pump();
-        });
+        queue.push({ entry, turns, resolve, reject });
+        // Nothing can be taken that could not be before: whoever has its turn will look when that ends.
+        if (!turns.some(({ name }) => busy.has(name))) pumpSoon();
       });
     },
     idle() {

@@ -133,6 +133,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   let rewinds = false;
   /** It knows of everything that was waiting when it began. */
   let hasLooked = false;
+  /** Somebody named more than are kept. */
+  let hasForgotten = false;
   /** The last claim was by name: each member of a group names the next, and would leave nothing to others for ever. */
   let isLanesTurn = false;
   /** Slots that jobs are on their way to. */
@@ -263,8 +265,8 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
 
   function name(id: string, rank = -Infinity): void {
     if (named.size < MAX_NAMED) named.set(id, rank);
-    // Too many to remember: they are found by looking.
-    else lookedBackAt = -Infinity;
+    // Too many to remember: they are found by looking, once these have been claimed.
+    else hasForgotten = true;
   }
 
   /** A few are taken by name. Many more may be there: claims begin again where the first of them is. */
@@ -294,6 +296,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
   }
 
   async function lookBehind(): Promise<void> {
+    hasForgotten = false;
     const positions = lanes.all();
     const began = performance.now();
     if (positions.length > 0) found(await lookBack(store, positions, LOOK_BACK_LIMIT));
@@ -359,7 +362,7 @@ export function makeClaimLoop(input: ClaimLoopInput): ClaimLoop {
     if (unknown.length > 0) await adopt();
     if (now >= nextLookAhead) await look(now);
     // Before the claim: a queue that is never empty would not let us look otherwise.
-    if (now >= nextLookBack()) await lookBehind();
+    if (now >= nextLookBack() || (hasForgotten && named.size === 0)) await lookBehind();
     const free = occupancy.isTaken ? 0 : input.freeSlots() - promised;
     if (suspectWaits && free > 0 && !stopping) {
       const isQuiet = keepsQuiet(now);

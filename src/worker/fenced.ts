@@ -28,6 +28,12 @@ export function isInside(run: Run): boolean {
   return outer?.run === run && outer.isOpen;
 }
 
+/** The present code is inside a fenced transaction of this run that is being rolled back already. */
+function wasInterrupted(run: Run): boolean {
+  const outer = inside.getStore();
+  return outer?.run === run && !outer.isOpen && isOver(run);
+}
+
 function nested(run: Run): TransactionNested {
   return new TransactionNested(
     `Job ${run.job.id} made a call inside its fenced transaction that would wait for that transaction to end.`,
@@ -64,6 +70,10 @@ export async function fenced<T>(
       abortRun(run, "lease-lost");
       throw leaseLost(run);
     }
+    // Decided while we waited for a connection or the row.
+    if (isOver(run)) throw leaseLost(run);
+    // The row is still ours: what was said to have completed it has not committed.
+    forgetCompletion(run);
     const here = { run, isOpen: true };
     let interrupt = (): void => {};
     const interrupted = new Promise<never>((_, reject) => (interrupt = () => reject(leaseLost(run))));
@@ -74,9 +84,7 @@ export async function fenced<T>(
       if ((renew || sentAt - began > run.leaseMs / 3) && (await renewInside(txStore, heldRun(run)))) renewedAt = sentAt;
       return value;
     } catch (error) {
-      run.completedAs = undefined;
-      run.heir = null;
-      run.advanced = undefined;
+      forgetCompletion(run);
       throw error;
     } finally {
       here.isOpen = false;
@@ -90,6 +98,12 @@ export async function fenced<T>(
   // What the database knows, our own clock must know too: it would end the run otherwise if beats cannot get through.
   if (run.lease) run.lease.goodUntil = Math.max(run.lease.goodUntil, renewedAt + run.leaseMs);
   return result;
+}
+
+function forgetCompletion(run: Run): void {
+  run.completedAs = undefined;
+  run.heir = null;
+  run.advanced = undefined;
 }
 
 /** Fences a transaction that somebody else opened. */
@@ -124,7 +138,7 @@ export async function completeIn(store: Store, run: Run, tx: Queryable, result: 
     group,
   };
   const settled = await completeInside(store.on(tx), ended);
-  if (!settled) throw leaseLost(run);
+  if (!settled || wasInterrupted(run)) throw leaseLost(run);
   run.completedAs = settled.verdict;
   run.heir = settled.heir;
 }
@@ -138,7 +152,7 @@ async function completeItem(store: Store, run: Run, end: unknown): Promise<void>
   const item = { id: run.job.id, token: run.token, outcome, delayMs: 0, label, result: json, parcelId };
   const { items, advanced } = await settleItems(store, batch, [item]);
   const verdict = items[0]?.verdict;
-  if (verdict === undefined) throw leaseLost(run);
+  if (verdict === undefined || wasInterrupted(run)) throw leaseLost(run);
   if (verdict === "cancelled") {
     throw new StateConflict(
       `Item ${seq} of batch ${batch} was cancelled while it ran: what it came to is not published.`,

@@ -182,11 +182,18 @@ describe("somebody else's open transaction", () => {
     try {
       await client.query("begin");
       await bench.hf.enqueue(kind, "mine", { key: "held", tx: client });
-      const error = await caught(bench.hf.enqueue(kind, "theirs", { key: "held" }));
+      const other = makeKind<string>();
+      const [error, behind] = await Promise.all([
+        caught(bench.hf.enqueue(kind, "theirs", { key: "held", group: "both" })),
+        caught(bench.hf.enqueue(other, "behind it", { group: "both" })),
+      ]);
       expect(error).toMatchObject({
         code: "HOLDFAST_STATE_CONFLICT",
+        message: expect.stringContaining(kind.kind),
         hint: expect.stringContaining("Enqueue again"),
       });
+      // Of one group, so that it waited with it; what it is told is about its own job.
+      expect(behind).toMatchObject({ code: "HOLDFAST_STATE_CONFLICT", message: expect.stringContaining(other.kind) });
     } finally {
       await client.end();
     }

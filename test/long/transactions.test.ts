@@ -501,6 +501,18 @@ describe("job.fence, for a transaction that somebody else opened (server)", () =
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", claimCount: 1, result: "by the ORM" });
   });
 
+  test("completion in one that rolls back counts for nothing: what the run commits later does not end the job without a trace", async () => {
+    const { id, job, held } = await startHeld();
+    const client = await connect();
+    await client.query("begin");
+    await job.complete(client, "by the ORM");
+    await client.query("rollback");
+    await job.transaction((tx) => write(tx, id, "later"));
+    held.release();
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", claimCount: 1, result: null });
+    expect(await rowsOf(bench, id)).toEqual(["later"]);
+  });
+
   test("inside job.transaction it would wait for itself: an error at once", async () => {
     const { id, job, held } = await startHeld();
     const client = await connect();

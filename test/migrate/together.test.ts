@@ -61,6 +61,34 @@ test("ten processes on a fresh database: all of them start and work, and everyth
   }
 }, 120_000);
 
+test("waits for a table that others use without keeping those away who come meanwhile", async () => {
+  const db = await connect();
+  await migrate(db, "busy");
+  const [last] = (
+    await db.query<{ version: number }>("delete from busy.migrations where version = 19 returning version")
+  ).rows;
+  expect(last).toEqual({ version: 19 });
+  await db.script(`alter table busy.jobs add constraint running_has_token check (true), add constraint dead_is_held check (true),
+    add constraint live_states check (true); alter table busy.leases add constraint light_has_lane check (true)`);
+  const [holder, passer, watcher] = [
+    await openSession(database.url),
+    await openSession(database.url),
+    await openSession(database.url),
+  ];
+  try {
+    await holder.begin();
+    await holder.query("select from busy.jobs");
+    const migrated = migrate(db, "busy");
+    await untilBlocks(watcher, holder);
+    await passer.query("set statement_timeout = '4s'");
+    await passer.query("select count(*) from busy.jobs");
+    await holder.commit();
+    expect(await migrated).toMatchObject({ from: 18, applied: ["019_no_checks_on_hot_tables"] });
+  } finally {
+    await Promise.all([holder.close(), passer.close(), watcher.close()]);
+  }
+});
+
 test("a second time changes nothing", async () => {
   const db = await connect();
   expect(await migrate(db, "ten")).toEqual({ from: latestVersion(), to: latestVersion(), applied: [] });

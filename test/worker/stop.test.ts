@@ -117,6 +117,34 @@ describe.each(TIERS)("a worker, %s", (tier) => {
 describe("a worker that is stopped", () => {
   const bench = useHoldfast("server");
 
+  test("hands over at once what is inside a long statement of a fenced transaction: it is stopped, and its row is free", async () => {
+    const inside = makeGate();
+    let error: unknown;
+    const kind = makeKind<null>({
+      async run(job) {
+        error = await caught(
+          job.transaction(async (tx) => {
+            const slept = tx.query("select pg_sleep(8)");
+            inside.open();
+            await slept;
+          }),
+        );
+      },
+    });
+    const worker = await bench.hf.work([kind], { grace: "0s", abortGrace: "50ms" });
+    const { id } = await bench.hf.enqueue(kind, null);
+    await inside.opened;
+    await worker.stop();
+    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0 });
+    expect(error).toMatchObject({ code: "HOLDFAST_LEASE_LOST" });
+    // The server was asked to stop it, and nobody takes the lost connection for a server that is away.
+    const { rows } = await bench.db.query(
+      "select 1 from pg_stat_activity where query = 'select pg_sleep(8)' and state = 'active'",
+    );
+    expect(rows).toEqual([]);
+    await bench.hf.jobs.cancel(id);
+  });
+
   test("hands its work over at once: another process starts it without waiting for a lease or a poll", async () => {
     const held = makeHeldKind<number>();
     const other = await bench.another();

@@ -37,19 +37,21 @@ function serverVacuum(store: Store): Chore {
         if ((notBefore.get(name) ?? 0) > performance.now()) continue;
         await vacuumTable(store, name, TIMEOUT_MS);
         context.count("tables", 1);
-        if ((await leftIn(store, table)) > dead / 2) notBefore.set(name, performance.now() + IN_VAIN_PAUSE_MS);
+        const left = await leftIn(store, table);
+        if (left !== undefined && left > dead / 2) notBefore.set(name, performance.now() + IN_VAIN_PAUSE_MS);
         if (context.signal.aborted) return;
       }
     },
   });
 }
 
-/** What a vacuum has left. PostgreSQL 14 hears of it half a second later; a table that was locked is not heard of at all. */
-async function leftIn(store: Store, { name, vacuumed }: DeadRows): Promise<number> {
-  for (let tries = 0; ; tries += 1) {
+/** What a vacuum has left. PostgreSQL 14 hears of it half a second later. undefined: it was not vacuumed, but locked. */
+async function leftIn(store: Store, { name, vacuumed }: DeadRows): Promise<number | undefined> {
+  for (let looks = 1; ; looks += 1) {
     const now = await deadRowsOf(store, name);
     if (!now) return 0;
-    if (now.vacuumed !== vacuumed || tries === MOST_LOOKS) return now.dead;
+    if (now.vacuumed !== vacuumed) return now.dead;
+    if (looks > MOST_LOOKS) return undefined;
     await sleep(LOOK_EVERY_MS);
   }
 }
