@@ -446,6 +446,10 @@ describe("a run that was kept", () => {
     expect(judgeAgain(path)).toEqual(judge(run.lines, run.facts, expected));
     const kept = readRun(path);
     expect(kept.expected).toEqual(expected);
+    const ofOneTransaction = (facts: Facts): boolean[] =>
+      facts.audit.map((entry, at) => entry.xact === facts.audit[at - 1]?.xact);
+    expect(ofOneTransaction(kept.facts)).toEqual(ofOneTransaction(run.facts));
+    expect(kept.facts.audit.map(({ seq }) => seq)).toEqual(run.facts.audit.map(({ seq }) => seq));
     expect(JSON.stringify([kept.lines, [...kept.facts.keys], kept.facts.jobs])).not.toMatch(/"id\d/);
   });
 
@@ -463,7 +467,7 @@ describe("a run that was kept", () => {
     const path = await keep("changed", goodRun());
     const text = gunzipSync(await readFile(path)).toString();
     const effects = text.split("\n").find((line) => line.includes('"facts":"effects"'))!;
-    const without = { ...(JSON.parse(effects) as object), rows: [] };
+    const without = { ...(JSON.parse(effects) as object), rows: 0 };
     await writeFile(path, gzipSync(text.replace(effects, JSON.stringify(without))));
     expect(judgeAgain(path).violations).toContainEqual(expect.stringMatching(/^I5: job 3/));
     await writeFile(path, gzipSync(text.slice(0, text.lastIndexOf("{"))));

@@ -84,7 +84,7 @@ export function makeProducers(input: ProducersInput): Producers {
     }
     if (random.chance(0.1)) options.priority = random.whole(-3, 3);
     if (random.chance(0.1)) options.delay = `${random.whole(1, 400)}ms`;
-    if (!asked.light && random.chance(0.05)) options.group = asked.group = `g${random.whole(0, 9)}`;
+    if (!asked.light && random.chance(0.1)) options.group = asked.group = `g${random.whole(0, 9)}`;
     const payload = {
       ...asked,
       ...(asked.light || random.chance(0.3) ? {} : { ms: random.whole(1, 40) }),

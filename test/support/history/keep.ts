@@ -1,6 +1,7 @@
 // A whole run in one file, so that anybody can judge it again: the history as it was written, what the judge was told to expect,
-// what others found beside the judge, and the facts of the database, in slices. One JSON line each, compressed. Ids are
-// renamed throughout (j1, j2 …; tokens t1, t2 …): the judge only asks which are the same, and random ones do not compress.
+// what others found beside the judge, and the facts of the database, in slices, column by column. One JSON line each, compressed. Ids are
+// renamed throughout (j1, j2 …; tokens t1, t2 …; transactions x1, x2 …): the judge only asks which are the same, and random
+// ones do not compress. Numbers that grow are written as steps from the one before.
 //
 // What is read judges as what was written.
 import { once } from "node:events";
@@ -29,6 +30,16 @@ const ROWS_PER_LINE = 1_000;
 /** Which columns are ids of jobs, batches and parcels, and which are tokens. */
 const IDS = new Set(["id", "job"]);
 const TOKENS = new Set(["token", "resultToken"]);
+const TRANSACTION = "xact";
+const NUMBER = "seq";
+
+function toSteps(values: readonly number[]): number[] {
+  return values.map((value, at) => value - (values[at - 1] ?? 0));
+}
+function fromSteps(steps: readonly Value[]): number[] {
+  let sum = 0;
+  return steps.map((step) => (sum += Number(step)));
+}
 
 function shortNames(letter: string): Rename {
   const names = new Map<string, string>();
@@ -41,7 +52,7 @@ function shortNames(letter: string): Rename {
 
 const pairs = (map: ReadonlyMap<string, Value>, key: string, value: string): Row[] =>
   [...map].map(([a, b]) => ({ [key]: a, [value]: b }));
-const ids = (list: Iterable<string>): Row[] => [...list].map((job) => ({ job }));
+const idsOf = (list: Iterable<string>): Row[] => [...list].map((job) => ({ job }));
 
 /** All facts as tables. */
 function tablesOf(facts: Facts): Record<keyof Facts, Row[]> {
@@ -54,8 +65,8 @@ function tablesOf(facts: Facts): Record<keyof Facts, Row[]> {
     charged: pairs(facts.charged, "job", "count"),
     troubled: pairs(facts.troubled, "job", "count"),
     keys: pairs(facts.keys, "key", "job"),
-    purged: ids(facts.purged),
-    purgedEarly: ids(facts.purgedEarly),
+    purged: idsOf(facts.purged),
+    purgedEarly: idsOf(facts.purgedEarly),
     batches: rows(facts.batches),
     parcels: rows(facts.parcels),
   };
@@ -84,19 +95,31 @@ function factsOf(tables: ReadonlyMap<string, Row[]>): Facts {
 function* linesOf({ lines, facts, expected, beside }: Run): Generator<object> {
   const idOf = shortNames("j");
   const tokenOf = shortNames("t");
+  const transactionOf = shortNames("x");
   yield { expected, beside };
   for (const line of lines) yield "ids" in line ? { ...line, ids: line.ids.map(idOf) } : line;
   const renamed = (column: string, value: Value): Value => {
     if (typeof value !== "string") return value;
     return IDS.has(column) ? idOf(value) : TOKENS.has(column) ? tokenOf(value) : value;
   };
+  const written = (column: string, values: readonly Value[]): Value[] => {
+    if (column === NUMBER) return toSteps(values.map(Number));
+    if (column === TRANSACTION) return toSteps(values.map((value) => Number(transactionOf(String(value)).slice(1))));
+    return values.map((value) => renamed(column, value));
+  };
   for (const [name, rows] of Object.entries(tablesOf(facts))) {
     // Also when it is empty: a file in which a table is missing was cut off.
-    const columns = Object.keys(rows[0] ?? {});
+    const names = Object.keys(rows[0] ?? {});
     for (let from = 0; from === 0 || from < rows.length; from += ROWS_PER_LINE) {
       const slice = rows.slice(from, from + ROWS_PER_LINE);
-      const values = slice.map((row) => columns.map((column) => renamed(column, row[column]!)));
-      yield { facts: name, columns, rows: values };
+      const columns = names.map((column) => [
+        column,
+        written(
+          column,
+          slice.map((row) => row[column]!),
+        ),
+      ]);
+      yield { facts: name, rows: slice.length, columns: Object.fromEntries(columns) as object };
     }
   }
   yield { end: true };
@@ -113,8 +136,13 @@ export async function keepRun(path: string, run: Run): Promise<void> {
 type Kept =
   | Line
   | { expected: Expectations; beside: string[] }
-  | { facts: string; columns: string[]; rows: Value[][] }
+  | { facts: string; rows: number; columns: Record<string, Value[]> }
   | { end: true };
+
+function read(column: string, values: Value[]): Value[] {
+  if (column === NUMBER) return fromSteps(values);
+  return column === TRANSACTION ? fromSteps(values).map((number) => `x${number}`) : values;
+}
 
 /** Throws if it is not a whole run: histories of old had no facts. */
 export function readRun(path: string): Run {
@@ -127,9 +155,14 @@ export function readRun(path: string): Run {
     if ("expected" in line) about = line;
     else if ("end" in line) isWhole = true;
     else if ("facts" in line) {
-      const { facts: name, columns, rows } = line;
+      const { facts: name, rows } = line;
       const table = tables.get(name) ?? [];
-      for (const row of rows) table.push(Object.fromEntries(columns.map((column, at) => [column, row[at]!])));
+      const columns = Object.entries(line.columns).map(([column, values]): [string, Value[]] => [
+        column,
+        read(column, values),
+      ]);
+      for (let at = 0; at < rows; at += 1)
+        table.push(Object.fromEntries(columns.map(([column, of]) => [column, of[at]!])));
       tables.set(name, table);
     } else lines.push(line);
   }
