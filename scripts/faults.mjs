@@ -5,18 +5,21 @@
 //   -- --out test/crash/results              keeps results and raw histories (as does FAULT_OUT)
 //   -- --figures                             until every figure of docs/proof.md is reached; can be stopped and gone on with
 //   -- --nightly                             the same, for ever
+//   -- --judge FILE...                       judges raw histories again; all of test/crash/results if none is named
 //   -- --sum                                 only adds up what is in test/crash/results, into docs/proof.md
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { addUp, FIGURES, RESULTS, unmet } from "./faults/add-up.mjs";
+import { judgeFiles } from "./faults/judge-again.mjs";
 import { findStep, PLAN } from "./faults/plan.mjs";
 import { printPlan, runStep, runSteps } from "./faults/run-steps.mjs";
 import { build, install, root } from "./set-up.mjs";
 
 const CHUNK_SECONDS = 240;
 
-const { values: options } = parseArgs({
+const { values: options, positionals: files } = parseArgs({
+  allowPositionals: process.argv.includes("--judge"),
   options: {
     part: { type: "string" },
     seconds: { type: "string" },
@@ -26,6 +29,7 @@ const { values: options } = parseArgs({
     figures: { type: "boolean" },
     nightly: { type: "boolean" },
     sum: { type: "boolean" },
+    judge: { type: "boolean" },
   },
 });
 
@@ -62,7 +66,9 @@ async function more(figure) {
   return is === "good";
 }
 
-if (options.sum) {
+if (options.judge) {
+  process.exit((await judgeFiles(files, { folder: RESULTS })) ? 0 : 1);
+} else if (options.sum) {
   addUp();
 } else if (options.plan) {
   printPlan(choose());

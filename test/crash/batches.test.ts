@@ -1,4 +1,4 @@
-// Batches under kill -9. FAULT_ITEMS=100000 FAULT_KILLS=20 for the long one (npm run test:faults).
+// Batches under kill -9. FAULT_ITEMS=50000 FAULT_KILLS=10 for the long one (npm run test:faults).
 import { afterEach, expect, test } from "vitest";
 import { defineBatch } from "#src/job/define-batch.js";
 import { saveResult } from "../support/history/save-result.ts";

@@ -1,4 +1,4 @@
-// Workers that are killed or frozen in the middle of a job. HOLDFAST_FREEZES=20 is what `npm run test:faults` has.
+// Workers that are killed or frozen in the middle of a job. HOLDFAST_FREEZES=12 is what `npm run test:faults` has.
 import { afterEach, expect, test } from "vitest";
 import type { Said } from "../support/processes.ts";
 import { openScene, type Scene } from "./scene.ts";

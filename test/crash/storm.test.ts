@@ -1,4 +1,4 @@
-// Three workers under a storm of kill -9. HOLDFAST_KILLS=1000 for a long one; `npm run test:faults` has 30.
+// Three workers under a storm of kill -9. HOLDFAST_KILLS=1000 for a long one; `npm run test:faults` has 16.
 import { afterEach, expect, test } from "vitest";
 import { expectAllDone, openScene, type Scene } from "./scene.ts";
 

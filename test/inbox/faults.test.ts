@@ -2,7 +2,7 @@
 // same key until it is told yes, and a recipient pulls everything over connections that are cut as well. In the end every
 // file has arrived once and whole, and nothing that broke off was ever seen.
 //
-// FAULT_UPLOADS=500 makes it long (`npm run test:faults`); FAULT_SEED repeats a run.
+// FAULT_UPLOADS=120 makes it long (`npm run test:faults`); FAULT_SEED repeats a run.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";

@@ -1,7 +1,14 @@
 // A judge that never found anything proves nothing: it is shown runs that went wrong in one way each, and must say which.
-import { describe, expect, test } from "vitest";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { judgeFiles } from "../../scripts/faults/judge-again.mjs";
 import type { AuditFact, Facts, JobFact } from "../support/history/facts.ts";
-import { COVERED_BY_STORMS, judge } from "../support/history/judge.ts";
+import { COVERED_BY_STORMS, type Expectations, judge } from "../support/history/judge.ts";
+import { judgeAgain } from "../support/history/judge-again.ts";
+import { keepRun, readRun } from "../support/history/keep.ts";
 import type { Line } from "../support/history/record.ts";
 
 interface Run {
@@ -20,12 +27,14 @@ const job = (n: number, more: Partial<JobFact> = {}): JobFact => ({
   crashCount: 0,
   token: `t${n}`,
   key: null,
+  other: false,
   resultToken: `t${n}`,
   reason: null,
   ...more,
 });
 
-/** Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. A batch, and what follows it. */
+/** Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. A batch, and what follows
+ * it. The key is asked for again with another payload. The first and the last are of one group. */
 function goodRun(): Run {
   let seq = 0;
   const audit: AuditFact[] = [];
@@ -80,18 +89,19 @@ function goodRun(): Run {
     verb: "enqueue",
     jobs: asked,
   });
-  const ok = (op: number, ids: string[], created = ids.map(() => true)): Line => ({
+  const ok = (op: number, ids: string[], created = ids.map(() => true), conflict = ids.map(() => false)): Line => ({
     at: op,
     op,
     is: "ok",
     ids,
     created,
+    conflict,
   });
   return {
     lines: [
       { at: 0, phase: "begin" },
       { at: 1, phase: "faults" },
-      ask(1, [{ n: 1 }]),
+      ask(1, [{ n: 1, group: "g" }]),
       ok(1, ["id1"]),
       { at: 2, fault: "kill -9" },
       ask(2, [{ n: 2, key: "k2" }]),
@@ -114,7 +124,9 @@ function goodRun(): Run {
       { at: 8, op: 10, is: "asked", verb: "batch", jobs: [{ n: 9, key: "b9", items: 3 }] },
       { at: 8, op: 10, is: "ok", ids: ["b"] },
       { at: 100, phase: "healed" },
-      ask(6, [{ n: 6 }]),
+      ask(11, [{ n: 2, key: "k2", other: true }]),
+      ok(11, ["id2"], [false], [true]),
+      ask(6, [{ n: 6, group: "g" }]),
       ok(6, ["id6"]),
       { at: 200, phase: "drained" },
     ],
@@ -150,6 +162,8 @@ function goodRun(): Run {
 const auditOf = (run: Run, id: string, what: string): AuditFact =>
   run.facts.audit.find((entry) => entry.job === id && entry.what === what)!;
 const jobOf = (run: Run, n: number): JobFact => run.facts.jobs.find((fact) => fact.n === n)!;
+const lineOf = (run: Run, op: number, is: "asked" | "ok"): Line =>
+  run.lines.find((line) => "op" in line && line.op === op && line.is === is)!;
 const addExec = (run: Run, n: number, what: "start" | "end" | "chunk", item: number | null): void => {
   run.facts.execs.push({ seq: 1, job: `id${n}`, token: `t${n}`, what, item });
 };
@@ -159,7 +173,7 @@ test("a run that went well passes, and everything was looked at", () => {
   const verdict = judge(lines, facts, { covers: COVERED_BY_STORMS, leastFaults: { "kill -9": 1 } });
   expect(verdict.violations).toEqual([]);
   expect(Object.keys(verdict.looked).toSorted()).toEqual([...COVERED_BY_STORMS, "I14", "enough"].toSorted());
-  expect(verdict.counts).toEqual({ asked: 9, ok: 6, failed: 1, unknown: 2, jobs: 7, done: 7, faults: 1 });
+  expect(verdict.counts).toEqual({ asked: 10, ok: 7, failed: 1, unknown: 2, jobs: 7, done: 7, faults: 1 });
 });
 
 describe("a run that went wrong is found out", () => {
@@ -181,6 +195,13 @@ describe("a run that went wrong is found out", () => {
       },
     ],
     ["two jobs under one key", "I3", (run) => (jobOf(run, 1).key = "k2")],
+    [
+      "another payload under a key that is there, and nobody was told",
+      "I3",
+      (run) => Object.assign(lineOf(run, 11, "ok"), { conflict: [false] }),
+    ],
+    ["a conflict that is none", "I3", (run) => Object.assign(lineOf(run, 3, "ok"), { conflict: [true] })],
+    ["the second payload took the place of the first", "I3", (run) => (jobOf(run, 2).other = true)],
     ["the ledger forgot a key", "I3", ({ facts }) => void facts.keys.delete("k2")],
     ["an answer named another job", "I3", ({ lines }) => void (lines[3] = { at: 1, op: 1, is: "ok", ids: ["id3"] })],
     ["done, and no handler ended", "I4", ({ facts }) => (facts.execs = facts.execs.filter((e) => e.job !== "id1"))],
@@ -300,6 +321,40 @@ describe("a run that went wrong is found out", () => {
     ["a parcel that arrived as another", "I12", ({ lines }) => void lines.push({ at: 8, arrived: "p8", sha256: "h7" })],
     ["purged before its time", "I14", ({ facts }) => void facts.purgedEarly.push("id0")],
     ["purged, and still there", "I14", ({ facts }) => void facts.purged.add("id1")],
+    [
+      "two of a group at once",
+      "I16",
+      (run) => {
+        // The last is claimed within the run of the first.
+        auditOf(run, "id6", "light").seq = auditOf(run, "id1", "pending>running").seq + 0.5;
+      },
+    ],
+    [
+      "the second of a group ran to its end before the first began",
+      "I16",
+      (run) => {
+        for (const entry of run.facts.audit) if (entry.job === "id6") entry.seq -= 1e3;
+      },
+    ],
+    [
+      "a job that waited for its retry did not hold its group",
+      "I16",
+      (run) => {
+        const { facts } = run;
+        const claim = auditOf(run, "id1", "pending>running");
+        const first = { ...claim, seq: claim.seq - 1e4, token: "t1a" };
+        facts.audit.unshift(first, { ...first, seq: first.seq + 1, what: "running>pending" });
+        claim.claimCount = 2;
+        for (const entry of facts.audit) if (entry.job === "id6") entry.seq -= 1e3;
+        // Nobody knows which of them came first: the history does not help.
+        Object.assign(run.lines[3]!, { is: "unknown", error: "no answer" });
+      },
+    ],
+    [
+      "a handler of a group began before its turn",
+      "I16",
+      (run) => (run.facts.execs.find((exec) => exec.job === "id6")!.seq = 0.5),
+    ],
     ["it never came to rest", "I15", ({ lines }) => void lines.pop()],
     ["it came to rest too late", "I15", ({ lines }) => (lines.at(-1)!.at = 1e7)],
     ["something still runs", "I15", ({ facts }) => void facts.jobs.push(job(1, { state: "running", n: -1 }))],
@@ -310,7 +365,7 @@ describe("a run that went wrong is found out", () => {
         lines[lines.length - 2] = { at: 150, op: 6, is: "failed", error: "x" };
       },
     ],
-    ["nothing was asked after the last fault", "I15", ({ lines }) => void lines.splice(-3, 2)],
+    ["nothing was asked after the last fault", "I15", ({ lines }) => void lines.splice(-5, 4)],
     ["there were no faults", "enough", ({ lines }) => void lines.splice(4, 1)],
   ];
   test.each(doctored)("%s", (_, invariant, change) => {
@@ -319,6 +374,16 @@ describe("a run that went wrong is found out", () => {
     const { violations } = judge(run.lines, run.facts);
     expect(violations.filter((violation) => violation.startsWith(`${invariant}:`))).not.toEqual([]);
   });
+});
+
+test("which of two of a group came first is only judged if the one was acknowledged before the other was asked for", () => {
+  const { lines, facts } = goodRun();
+  for (const entry of facts.audit) if (entry.job === "id6") entry.seq -= 1e3;
+  for (const exec of facts.execs) if (exec.job === "id6") exec.seq -= 1e3;
+  const isOfGroups = (violation: string): boolean => violation.startsWith("I16:");
+  expect(judge(lines, facts).violations.filter(isOfGroups)).toHaveLength(1);
+  lines[3] = { at: 1, op: 1, is: "unknown", error: "no answer" };
+  expect(judge(lines, facts).violations.filter(isOfGroups)).toEqual([]);
 });
 
 test("a storm of the wrong kind does not pass, nor one that had nothing to judge by", () => {
@@ -359,4 +424,68 @@ test("a run in which everything errored does not pass, though nothing in it is w
   };
   expect(judge(lines, none).violations).toContain("enough: no job was done");
   expect(judge(lines, none).violations).toContain("enough: only 0 of 100 operations were ok while faults went on");
+});
+
+describe("a run that was kept", () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), "holdfast-judge-"));
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  const expected: Expectations = { covers: COVERED_BY_STORMS, leastFaults: { "kill -9": 1 }, okShare: 0.4 };
+  const keep = async (name: string, { lines, facts }: Run, beside: string[] = []): Promise<string> => {
+    const path = join(folder, `${name}.ndjson.gz`);
+    await keepRun(path, { lines, facts, expected, beside });
+    return path;
+  };
+
+  test("is judged again with the same verdict, and has no id of the database in it", async () => {
+    const run = goodRun();
+    const path = await keep("good", run);
+    expect(judgeAgain(path)).toEqual(judge(run.lines, run.facts, expected));
+    const kept = readRun(path);
+    expect(kept.expected).toEqual(expected);
+    const ofOneTransaction = (facts: Facts): boolean[] =>
+      facts.audit.map((entry, at) => entry.xact === facts.audit[at - 1]?.xact);
+    expect(ofOneTransaction(kept.facts)).toEqual(ofOneTransaction(run.facts));
+    expect(kept.facts.audit.map(({ seq }) => seq)).toEqual(run.facts.audit.map(({ seq }) => seq));
+    expect(JSON.stringify([kept.lines, [...kept.facts.keys], kept.facts.jobs])).not.toMatch(/"id\d/);
+  });
+
+  test("is found out if it was wrong, whoever had found it", async () => {
+    const lost = goodRun();
+    lost.facts.jobs.splice(0, 1);
+    const path = await keep("lost", lost);
+    const { violations } = judgeAgain(path);
+    expect(violations).toHaveLength(judge(lost.lines, lost.facts, expected).violations.length);
+    expect(violations[0]).toMatch(/^I1: job 1 was acknowledged/);
+    expect(judgeAgain(await keep("beside", goodRun(), ["it grew"])).violations).toEqual(["it grew"]);
+  });
+
+  test("is found out if it was changed after it was kept", async () => {
+    const path = await keep("changed", goodRun());
+    const text = gunzipSync(await readFile(path)).toString();
+    const effects = text.split("\n").find((line) => line.includes('"facts":"effects"'))!;
+    const without = { ...(JSON.parse(effects) as object), rows: 0 };
+    await writeFile(path, gzipSync(text.replace(effects, JSON.stringify(without))));
+    expect(judgeAgain(path).violations).toContainEqual(expect.stringMatching(/^I5: job 3/));
+    await writeFile(path, gzipSync(text.slice(0, text.lastIndexOf("{"))));
+    expect(() => judgeAgain(path)).toThrow("it has no facts, or not all of them");
+  });
+
+  test("is judged by the command, which fails if one of them is wrong or if there is none", async () => {
+    const said: string[] = [];
+    const input = { folder, write: (text: string) => said.push(text) };
+    expect(await judgeFiles([], input)).toBe(false);
+    const good = await keep("good", goodRun());
+    expect(await judgeFiles([], input)).toBe(true);
+    expect(said.at(-1)).toMatch(/good\.ndjson\.gz: 0 violations\. Looked at: I1 \d+, /);
+    const lost = goodRun();
+    lost.facts.jobs.splice(0, 1);
+    await keep("lost", lost);
+    expect(await judgeFiles([], input)).toBe(false);
+    expect(said.join("")).toContain("  WRONG: I1: job 1 was acknowledged");
+    expect(await judgeFiles([good], input)).toBe(true);
+  });
 });

@@ -1,7 +1,7 @@
 // Every hot statement uses its index and visits a bounded number of rows: on an empty table, on one that grew after its
 // plan was made and never was analysed, and with many finished and a hundred thousand waiting rows; with 1, 20 and 200
 // kinds. The plans are those that really ran, also inside the routines: auto_explain hands them over as notices.
-// PLANS_FINISHED=1000000 is what `npm run test:faults` has.
+// PLANS_FINISHED=500000 is what `npm run test:faults` has.
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { endSetApart, expireIfOverdue } from "#src/store/janitor/expire-leases.js";

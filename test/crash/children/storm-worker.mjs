@@ -1,7 +1,8 @@
 // A worker process for storms. Its handlers write down what they do twice: unfenced in proof.exec_log, over a connection of
 // their own that no fault touches, and fenced in proof.effects, as part of what they do.
 //
-// config: url (through a proxy), logUrls (direct; the first that takes writes), schema, name, concurrency, lease, callTimeout, poll, grace
+// config: url (through a proxy), logUrls (direct; the first that takes writes), schema, name, concurrency, lease, callTimeout, poll, grace,
+//   leak (something keeps it alive once it is closed)
 // payload: see `Asked` in support/history/record.ts, and
 //   ms        how long it takes
 //   stubborn  does not listen to its signal
@@ -30,13 +31,14 @@ process.on("unhandledRejection", (error) => {
 
 let waiting = [];
 let isWriting = false;
+let isOver = false;
 let log;
 async function write() {
   isWriting = true;
-  while (waiting.length > 0) {
+  while (waiting.length > 0 && !isOver) {
     const batch = waiting;
     waiting = [];
-    for (;;) {
+    while (!isOver) {
       try {
         if (!log) {
           config.logUrls.push(config.logUrls.shift());
@@ -50,6 +52,7 @@ async function write() {
           });
           await client.connect();
           log = client;
+          if (isOver) break;
         }
         await log.query(
           `insert into proof.exec_log (job, token, worker, what, item)
@@ -66,10 +69,14 @@ async function write() {
     for (const { done } of batch) done();
   }
   isWriting = false;
+  if (isOver) leave(log);
 }
+/** Without a goodbye: over a dead connection that takes for ever. */
+const leave = (client) => client?.connection.stream.destroy();
 /** A row that was written twice because its answer was lost says the same thing twice. */
 const note = (job, what, item = null) =>
   new Promise((done) => {
+    if (isOver) return done();
     waiting.push({ row: [job.id, job.token, what, item], done });
     if (!isWriting) void write();
   });
@@ -159,6 +166,22 @@ const batch = defineBatch("storm.batch", {
   },
 });
 
+/** What was closed ends by itself: nothing of Holdfast keeps its process alive. What is the storm's own is let go of here. */
+function letEnd() {
+  isOver = true;
+  if (config.leak) setInterval(() => {}, 1_000);
+  leave(log);
+  process.stdin.removeAllListeners("end").destroy();
+  // Counted, and not one long timer: of that, all would be over at once for whoever was frozen meanwhile.
+  let left = 50;
+  setInterval(() => {
+    left -= 1;
+    if (left > 0) return;
+    process.stderr.write(`closed, and still alive after 5 s: ${process.getActiveResourcesInfo().join(", ")}\n`);
+    process.exit(73);
+  }, 100).unref();
+}
+
 let troubles = 0;
 const hf = await open({
   database: config.url,
@@ -181,7 +204,7 @@ process.on("SIGTERM", () => {
   hf.close().then(
     () => {
       say("closed", { troubles });
-      process.exit(0);
+      letEnd();
     },
     (error) => {
       process.stderr.write(`close failed: ${error.stack}\n`);

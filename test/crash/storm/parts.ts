@@ -44,12 +44,12 @@ const deaths: Nemesis = { rest: [150, 600], faults: [kill] };
 
 export const PARTS: Record<string, Part> = {
   kills: {
-    seconds: 45,
+    seconds: 30,
     nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }],
     perMinute: { "kill -9": 10, SIG: 2 },
   },
   network: {
-    seconds: 50,
+    seconds: 40,
     nemeses: [
       { rest: [50, 300], faults: [network] },
       { rest: [50, 400], faults: [network] },
@@ -67,7 +67,7 @@ export const PARTS: Record<string, Part> = {
     okShare: 0.3,
   },
   postgres: {
-    seconds: 50,
+    seconds: 40,
     options: { settings: { max_connections: 80 } },
     nemeses: [
       {
@@ -90,14 +90,14 @@ export const PARTS: Record<string, Part> = {
     okShare: 0.3,
   },
   deaf: {
-    seconds: 25,
+    seconds: 20,
     options: { poll: "500ms" },
     nemeses: [{ rest: [500, 1_500], faults: [kill, term] }],
     first: loseNotifications,
     perMinute: { "notification lost": 20, "kill -9": 1 },
   },
   pooler: {
-    seconds: 25,
+    seconds: 20,
     options: { route: routeToPgbouncer, poll: "500ms" },
     nemeses: [{ rest: [300, 1_200], faults: [kill, kill, term, terminateBackends] }],
     perMinute: { "": 6, "kill -9": 3 },
@@ -105,7 +105,7 @@ export const PARTS: Record<string, Part> = {
       findPgbouncer() === undefined ? "pgbouncer is not installed (Debian: apt-get install pgbouncer)" : undefined,
   },
   failover: {
-    seconds: 40,
+    seconds: 30,
     options: { route: routeToBoth, callTimeout: "3s" },
     nemeses: [
       { rest: [3_000, 5_000], faults: [failOver] },

@@ -84,7 +84,7 @@ export function makeProducers(input: ProducersInput): Producers {
     }
     if (random.chance(0.1)) options.priority = random.whole(-3, 3);
     if (random.chance(0.1)) options.delay = `${random.whole(1, 400)}ms`;
-    if (!asked.light && random.chance(0.05)) options.group = `g${random.whole(0, 9)}`;
+    if (!asked.light && random.chance(0.1)) options.group = asked.group = `g${random.whole(0, 9)}`;
     const payload = {
       ...asked,
       ...(asked.light || random.chance(0.3) ? {} : { ms: random.whole(1, 40) }),
@@ -105,7 +105,11 @@ export function makeProducers(input: ProducersInput): Producers {
     );
     try {
       const answers = await send();
-      history.ok(op, { ids: answers.map(({ id }) => id), created: answers.map(({ created }) => created) });
+      history.ok(op, {
+        ids: answers.map(({ id }) => id),
+        created: answers.map(({ created }) => created),
+        conflict: answers.map(({ conflict }) => conflict),
+      });
       for (const [index, { id }] of answers.entries()) ids.push({ n: wanted[index]!.asked.n, id });
       if (ids.length > 2_000) ids.splice(0, 1_000);
       return true;
@@ -182,8 +186,10 @@ export function makeProducers(input: ProducersInput): Producers {
   async function again(): Promise<void> {
     const wanted = keyed.length > 0 ? random.pick(keyed) : undefined;
     if (!wanted) return;
-    const payload = random.chance(0.3) ? { ...wanted.payload, other: true } : wanted.payload;
-    await tell([wanted], async () => [await hf.enqueue(wanted.kind, payload, wanted.options)]);
+    const isOther = random.chance(0.3);
+    const asked: Asked = isOther ? { ...wanted.asked, other: true } : wanted.asked;
+    const payload = isOther ? { ...wanted.payload, other: true } : wanted.payload;
+    await tell([{ ...wanted, asked, payload }], async () => [await hf.enqueue(wanted.kind, payload, wanted.options)]);
   }
 
   async function refused(): Promise<void> {

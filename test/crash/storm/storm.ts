@@ -5,8 +5,9 @@ import { Client } from "pg";
 import { openPostgres } from "#src/db/postgres.js";
 import { type Holdfast, open } from "#src/index.js";
 import { assertSound } from "../../support/assert-sound.ts";
-import { gatherFacts, instrumentation } from "../../support/history/facts.ts";
+import { type Facts, gatherFacts, instrumentation } from "../../support/history/facts.ts";
 import { type Expectations, judge, type Verdict } from "../../support/history/judge.ts";
+import { keepRun } from "../../support/history/keep.ts";
 import { type History, makeHistory } from "../../support/history/record.ts";
 import { saveResult } from "../../support/history/save-result.ts";
 import { startPostgres } from "../../support/postgres-server.mjs";
@@ -232,17 +233,18 @@ export async function endStorm(
   );
   const db = await openPostgres({ url: storm.server.url() });
   let verdict: Verdict;
+  let facts: Facts;
+  const beside = [...wrong];
   let troubled = 0;
   try {
-    const facts = await gatherFacts(db, SCHEMA);
+    facts = await gatherFacts(db, SCHEMA);
     verdict = judge(history.lines, facts, expected);
-    verdict.violations.unshift(...wrong);
     for (const count of facts.troubled.values()) troubled += count;
     for (const { name, exit, errors } of exits) {
-      if (exit.code !== 0)
-        verdict.violations.push(`I15: ${name} did not stop cleanly: ${JSON.stringify(exit)} ${errors}`);
+      if (exit.code !== 0) beside.push(`I15: ${name} did not stop cleanly: ${JSON.stringify(exit)} ${errors}`);
     }
-    await assertSound(db, SCHEMA, { idle: true }).catch((error: Error) => verdict.violations.push(error.message));
+    await assertSound(db, SCHEMA, { idle: true }).catch((error: Error) => beside.push(error.message));
+    verdict.violations.unshift(...beside);
   } finally {
     await db.close();
   }
@@ -261,7 +263,7 @@ export async function endStorm(
     ...verdict,
   };
   const saved = await saveResult(part, seed, outcome);
-  if (saved !== undefined) await history.save(`${saved}.ndjson.gz`);
+  if (saved !== undefined) await keepRun(`${saved}.ndjson.gz`, { lines: history.lines, facts, expected, beside });
   return outcome;
 }
 

@@ -17,6 +17,8 @@ export interface JobFact {
   crashCount: number;
   token: string | null;
   key: string | null;
+  /** It has the other one of the payloads that its key was asked with. */
+  other: boolean;
   /** The token that its handler returned, if it returned one. */
   resultToken: string | null;
   /** Why it is dead. */
@@ -177,10 +179,10 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
   const jobs = await rows<JobFact>(
     `select id, coalesce((payload ->> 'n')::integer, -1) as n, kind, state::text, attempt,
        max_attempts as "maxAttempts", claim_count as "claimCount", crash_count::integer as "crashCount",
-       token::text, key, null as "resultToken", last_error ->> 'reason' as reason from ${s}.jobs where batch_id is null
+       token::text, key, payload ? 'other' as other, null as "resultToken", last_error ->> 'reason' as reason from ${s}.jobs where batch_id is null
      union all
      select id, coalesce((payload ->> 'n')::integer, -1), kind, state::text, attempt, max_attempts, claim_count, 0,
-       token::text, key, result ->> 'token', last_error ->> 'reason' from ${s}.job_history`,
+       token::text, key, payload ? 'other', result ->> 'token', last_error ->> 'reason' from ${s}.job_history`,
   );
   const audit = await rows<AuditFact>(
     `select seq::double precision as seq, xact, job, what, token, claim_count as "claimCount" from proof.audit

@@ -28,7 +28,22 @@ export interface Expectations {
 }
 
 /** What every storm has something of, however short it is. */
-export const COVERED_BY_STORMS = ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12", "I15"];
+export const COVERED_BY_STORMS = [
+  "I1",
+  "I2",
+  "I3",
+  "I4",
+  "I5",
+  "I6",
+  "I7",
+  "I8",
+  "I9",
+  "I10",
+  "I11",
+  "I12",
+  "I15",
+  "I16",
+];
 
 const MOST_SHOWN = 20;
 const TERMINAL = new Set(["done", "dead", "cancelled"]);
@@ -87,6 +102,7 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I3", ids.size === 1, () => `key ${key} was answered with ${[...ids].join(" and ")}`);
     check("I3", ids.has(facts.keys.get(key)!), () => `the ledger has ${facts.keys.get(key)} for key ${key}`);
   }
+  judgeConflicts(told, byN, check);
   for (const [key, jobs] of groupBy(
     facts.jobs.filter((job) => job.key !== null),
     (job) => job.key!,
@@ -159,6 +175,8 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I14", !byId.has(id), () => `job ${id} was purged, and is there`);
   }
 
+  judgeGroups(told, { byN, audits, starts, check });
+
   // I15: it came to rest after the last fault, and what was asked then was done.
   const healedAt = told.phases.get("healed");
   const drainedAt = told.phases.get("drained");
@@ -216,6 +234,11 @@ interface Told {
   /** Of which jobs somebody asked the end. */
   cancels: Set<number>;
   keys: Map<string, Set<string>>;
+  /** What was said about the payloads of a key. */
+  payloads: Map<string, { n: number; isOther: boolean; isConflict: boolean; isCreated: boolean }[]>;
+  /** Where in the history a job was first asked for, and first acknowledged. */
+  askedAt: Map<number, number>;
+  ackedAt: Map<number, number>;
   batches: Map<string, { items: number; isAcked: boolean }>;
   puts: Map<string, { sha256: string; isAcked: boolean }>;
   /** Key → the hashes it arrived with. */
@@ -235,6 +258,9 @@ function readHistory(lines: readonly Line[]): Told {
     refused: new Set(),
     cancels: new Set(),
     keys: new Map(),
+    payloads: new Map(),
+    askedAt: new Map(),
+    ackedAt: new Map(),
     batches: new Map(),
     puts: new Map(),
     arrived: new Map(),
@@ -247,7 +273,7 @@ function readHistory(lines: readonly Line[]): Told {
   const open = new Map<number, { jobs: Asked[]; verb: string; when: "during" | "tail" | undefined }>();
   let when: "during" | "tail" | undefined;
   const maybe = new Set<number>();
-  for (const line of lines) {
+  for (const [position, line] of lines.entries()) {
     if ("phase" in line) {
       told.phases.set(line.phase, line.at);
       if (line.phase === "faults") when = "during";
@@ -273,7 +299,11 @@ function readHistory(lines: readonly Line[]): Told {
       }
       if (line.verb === "enqueue") {
         // The same key again is about the job that was first: its payload stays.
-        for (const job of line.jobs) if (!told.asked.has(job.n)) told.asked.set(job.n, job);
+        for (const job of line.jobs) {
+          if (told.asked.has(job.n)) continue;
+          told.asked.set(job.n, job);
+          told.askedAt.set(job.n, position);
+        }
       }
     } else {
       const asked = open.get(line.op);
@@ -297,7 +327,15 @@ function readHistory(lines: readonly Line[]): Told {
         if (job.key !== undefined) {
           const ids = told.keys.get(job.key) ?? new Set();
           told.keys.set(job.key, ids.add(id));
+          const isConflict = line.conflict?.[index];
+          if (isConflict !== undefined) {
+            const said = told.payloads.get(job.key) ?? [];
+            const isCreated = line.created?.[index] ?? false;
+            said.push({ n: job.n, isOther: job.other === true, isConflict, isCreated });
+            told.payloads.set(job.key, said);
+          }
         }
+        if (!told.ackedAt.has(job.n)) told.ackedAt.set(job.n, position);
         // A second enqueue under a key is an acknowledgement of the first.
         const isFirst = line.created?.[index] ?? true;
         const known = told.acked.get(job.n);
@@ -445,6 +483,75 @@ function judgeOwners(id: string, entries: readonly AuditFact[], effects: Facts["
   }
   effectsUntil(Infinity);
   if (isOver) check("I9", later === undefined, () => `job ${id} had ended, and then: ${later}`);
+}
+
+/**
+ * I3, of payloads: the first under a key stays, and whoever comes with another one is told so. Which was first need not be
+ * known: every answer says whether the payload that is there is the one it came with, and all must mean the same one.
+ */
+function judgeConflicts({ payloads }: Told, byN: ReadonlyMap<number, JobFact[]>, check: Check): void {
+  for (const [key, said] of payloads) {
+    const [{ n, isOther, isConflict }] = said as [(typeof said)[0]];
+    const stored = isOther !== isConflict;
+    for (const each of said) {
+      const isSame = (each.isOther !== each.isConflict) === stored;
+      check("I3", isSame, () => `key ${key}: its answers mean two payloads, somebody was not told of a conflict`);
+      check("I3", !(each.isCreated && each.isConflict), () => `key ${key} was created, and in conflict`);
+    }
+    for (const job of byN.get(n) ?? []) {
+      check("I3", job.other === stored, () => `job ${n} has another payload than the answers about key ${key} say`);
+    }
+  }
+}
+
+interface AboutGroups {
+  byN: ReadonlyMap<number, JobFact[]>;
+  audits: ReadonlyMap<string, AuditFact[]>;
+  starts: ReadonlyMap<string, Facts["execs"]>;
+  check: Check;
+}
+
+/**
+ * I16: from its first claim until it is over, retries included, a job is the only one of its group that is given to anybody; and
+ * none begins before one that came before it is over. Only what was acknowledged before the other was asked for came
+ * before it for certain. Handlers of runs that lost their lease may end late: who owned a job counts, and when it began.
+ */
+function judgeGroups(told: Told, { byN, audits, starts, check }: AboutGroups): void {
+  const named = [...told.asked.values()].flatMap(({ n, group }) => {
+    const id = byN.get(n)?.[0]?.id ?? told.acked.get(n)?.ids[0];
+    return group === undefined || id === undefined ? [] : [{ n, group, id }];
+  });
+  for (const [group, members] of groupBy(named, (member) => member.group)) {
+    const begun = new Map<string, number>();
+    const over = new Map<string, number>();
+    let head: string | undefined;
+    const entries = members.flatMap(({ id }) => audits.get(id) ?? []).toSorted((a, b) => a.seq - b.seq);
+    for (const { seq, job, what } of entries) {
+      if (what === "light" || what.endsWith(">running")) {
+        const before = head;
+        const isAlone = before === undefined || before === job;
+        check("I16", isAlone, () => `job ${job} of group ${group} was given away before ${before} was over`);
+        head = job;
+        if (!begun.has(job)) begun.set(job, seq);
+      } else if (what.endsWith(">dead") || what.startsWith("ended:")) {
+        over.set(job, seq);
+        if (head === job) head = undefined;
+      }
+    }
+    for (const { id } of members) {
+      const start = starts.get(id)?.find((exec) => exec.what === "start")?.seq ?? Infinity;
+      if (start < (begun.get(id) ?? Infinity)) begun.set(id, start);
+    }
+    for (const later of members) {
+      const beganAt = begun.get(later.id);
+      if (beganAt === undefined) continue;
+      for (const first of members) {
+        if ((told.ackedAt.get(first.n) ?? Infinity) >= told.askedAt.get(later.n)!) continue;
+        const isOver = (over.get(first.id) ?? Infinity) < beganAt;
+        check("I16", isOver, () => `job ${later.n} of group ${group} began before job ${first.n} was over`);
+      }
+    }
+  }
 }
 
 function groupBy<T, K>(list: readonly T[], by: (entry: T) => K): Map<K, T[]> {

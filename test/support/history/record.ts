@@ -1,11 +1,5 @@
 // The history of a run with faults, written by a driver that is never killed: every operation as it was asked and as it
-// was answered (ok, failed, or unknown: nobody said), every fault, and when the faults were over. One JSON line each, so
-// that a run can be judged again later.
-import { createWriteStream } from "node:fs";
-import { once } from "node:events";
-import { pipeline } from "node:stream/promises";
-import { PassThrough } from "node:stream";
-import { createGzip } from "node:zlib";
+// was answered (ok, failed, or unknown: nobody said), every fault, and when the faults were over. keep.ts keeps it.
 
 export type Phase = "begin" | "faults" | "healed" | "drained";
 
@@ -14,6 +8,9 @@ export interface Asked {
   /** Unique in the history: it is in the job's payload, and says which job is meant when no id is known. */
   n: number;
   key?: string;
+  /** Under a key that is known already, with another payload than the first. */
+  other?: boolean;
+  group?: string;
   /** What its handler is told to do. */
   fail?: number;
   fatal?: boolean;
@@ -50,8 +47,6 @@ export interface History {
   arrived(key: string, sha256: string): void;
   ok(op: number, answer: { ids: string[]; created?: boolean[]; conflict?: boolean[] }): void;
   notOk(op: number, is: "failed" | "unknown", error: unknown): void;
-  /** Writes all of it, compressed. */
-  save(path: string): Promise<void>;
 }
 
 export function makeHistory(): History {
@@ -78,13 +73,6 @@ export function makeHistory(): History {
     notOk(op, is, error) {
       const text = error instanceof Error ? `${codeOf(error)}${error.message}` : String(error);
       lines.push({ at: at(), op, is, error: text.slice(0, 200) });
-    },
-    async save(path) {
-      const text = new PassThrough();
-      const written = pipeline(text, createGzip({ level: 9 }), createWriteStream(path));
-      for (const line of lines) if (!text.write(`${JSON.stringify(line)}\n`)) await once(text, "drain");
-      text.end();
-      await written;
     },
   };
 }
