@@ -19,7 +19,13 @@ export {
 export { migrationsFrom } from "./apps/migrations-from.ts";
 export { prepareApps, startApps, type StartAppsOptions } from "./apps/start-apps.ts";
 export type { Holdfast } from "./client/client.ts";
+export type { ActionOptions, ActionPage, Actions } from "./client/actions.ts";
 export type { Audit, AuditPage } from "./client/audit.ts";
+export type { Doctor } from "./client/doctor/doctor.ts";
+export type { Finding, Repair } from "./client/doctor/finding.ts";
+export type { Errors, ErrorsOptions } from "./client/errors.ts";
+export type { ProblemReport } from "./client/problems.ts";
+export type { SystemFacts } from "./client/system.ts";
 export type { AuditEntry } from "./store/audit/list.ts";
 export type { Enqueued } from "./client/enqueue.ts";
 export type { EnqueueOptions, EnqueueRow } from "./client/new-job.ts";
@@ -61,10 +67,25 @@ export { lockFolder, type FolderLock } from "./db/folder-lock.ts";
 export { fromDrizzle } from "./db/caller-transaction.ts";
 export type { Transaction } from "./job/caller-transaction.ts";
 export type { Batch, BatchItem, BatchState, ItemState, OutcomeRule } from "./job/batch.ts";
-export { defineBatch, type AnyBatchKind, type BatchKind, type BatchOptions } from "./job/define-batch.ts";
+export {
+  defineBatch,
+  type AnyBatchKind,
+  type BatchKind,
+  type BatchOptions,
+  type HandBackOptions,
+} from "./job/define-batch.ts";
 export type { ItemContext, ItemEnd } from "./job/item.ts";
 export { defineJob, type AnyJobKind, type JobKind, type JobOptions } from "./job/define-job.ts";
-export { JobAborted, type AbortCause, type JobContext, type JobLog } from "./job/handler.ts";
+export {
+  JobAborted,
+  type AbortCause,
+  type Chunk,
+  type ChunkOptions,
+  type Generation,
+  type JobContext,
+  type JobLog,
+  type JobTransaction,
+} from "./job/handler.ts";
 export { defineChore, type Chore, type ChoreContext, type ChoreOptions } from "./job/define-chore.ts";
 export type { ChorePreview, Janitor } from "./janitor/janitor.ts";
 export type { ChoreResult } from "./janitor/run-chore.ts";
@@ -75,7 +96,7 @@ export type { Backoff } from "./job/retry-policy.ts";
 export type { JobState, JobStatus } from "./job/states.ts";
 export type { HoldfastEvents } from "./metrics/events.ts";
 export type { AppMigration } from "./migrate/app-migrations.ts";
-export type { Logger, OpenOptions, WorkOptions } from "./options.ts";
+export type { Logger, OpenOptions, QueueOptions, WorkOptions } from "./options.ts";
 export { durationMs, type Duration } from "./shared/duration.ts";
 export type { Caller } from "./shared/caller.ts";
 export type { Role } from "./shared/roles.ts";

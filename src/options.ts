@@ -37,6 +37,7 @@ export interface OpenOptions {
   log?: Logger;
 }
 
+/** Retentions of one queue: `queues` of `open()`. */
 export interface QueueOptions {
   keepDone?: Duration | "forever";
   keepEnded?: Duration | "forever";

@@ -10,7 +10,7 @@ import { explainLocked, findServer } from "./find-server.ts";
 import { note, print } from "./output.ts";
 import { printableLines } from "./printable.ts";
 import { Problem } from "./problem.ts";
-import { refuseAccidentalEmbedded, resolveSettings, type Settings } from "./settings.ts";
+import { openOptions, refuseAccidentalEmbedded, resolveSettings, type Settings } from "./settings.ts";
 
 /** Reads the configuration file, so only for a command that Holdfast itself does not have. */
 export async function addAppCommands(program: Command): Promise<void> {
@@ -84,12 +84,11 @@ async function openHere(file: LoadedConfig | null, command: string): Promise<Hol
   const settings: Settings = resolveSettings({}, env, file);
   refuseAccidentalEmbedded(settings, env.isProduction);
   const { open } = await import("../open.ts");
-  const { database, data, schema, apps } = settings;
-  const hf = await open({ database: database.value, data: data.value, schema: schema.value }).catch(
+  const hf = await open(openOptions(settings)).catch(
     explainLocked(`The command "${command}"`, "Stop that process first, or give both a PostgreSQL server to share."),
   );
   try {
-    await prepareApps(hf, apps.value);
+    await prepareApps(hf, settings.apps.value);
     return hf;
   } catch (error) {
     await hf.close();

@@ -7,12 +7,15 @@ import { CONFIG_KNOWN, type HoldfastConfig } from "./config.ts";
 import { EXIT } from "./exit-codes.ts";
 import { Problem } from "./problem.ts";
 
-const KINDS_OF_VALUE: Partial<Record<keyof HoldfastConfig, { type: "string" | "number"; fix: string }>> = {
+const KINDS_OF_VALUE: Partial<Record<keyof HoldfastConfig, { type: "string" | "number" | "boolean"; fix: string }>> = {
   concurrency: { type: "number", fix: "Give a whole number: concurrency: 20." },
   database: { type: "string", fix: 'Give a text: database: "postgres://…"; better, set DATABASE_URL.' },
   data: { type: "string", fix: 'Give a folder: data: "./.holdfast".' },
   schema: { type: "string", fix: 'Give a text: schema: "holdfast".' },
   host: { type: "string", fix: 'Give a text: host: "127.0.0.1".' },
+  migrate: { type: "boolean", fix: "Write migrate: false if only holdfast migrate may change the schema." },
+  poolSize: { type: "number", fix: "Give a whole number: poolSize: 20." },
+  callTimeout: { type: "string", fix: 'Give a duration: callTimeout: "10s".' },
   environment: { type: "string", fix: 'Give a short name: environment: "production".' },
   port: { type: "number", fix: "Give a number: port: 7070." },
 };

@@ -69,6 +69,19 @@ const PROPERTIES: Record<keyof HoldfastConfig, Schema> = {
   }),
   data: text("The embedded database's folder.", { default: OPEN_DEFAULTS.data }),
   schema: text("The schema in the database.", { default: OPEN_DEFAULTS.schema }),
+  migrate: {
+    type: "boolean",
+    default: OPEN_DEFAULTS.migrate,
+    description: "Whether dev, start and worker bring the schema up to date; false: only holdfast migrate does.",
+  },
+  poolSize: {
+    type: "integer",
+    minimum: 2,
+    maximum: 1_000,
+    default: OPEN_DEFAULTS.poolSize,
+    description: "Connections in the pool of each process.",
+  },
+  callTimeout: duration("How long one call to the database may take before it fails.", OPEN_DEFAULTS.callTimeout),
   host: text("Where to listen; anything but loopback needs a token.", { default: "127.0.0.1" }),
   port: {
     type: "integer",

@@ -21,6 +21,12 @@ export interface HoldfastConfig {
   /** The embedded database's folder. */
   data?: string;
   schema?: string;
+  /** Whether dev, start and worker bring the schema up to date; false: they refuse one that is not, and `holdfast migrate` does it. */
+  migrate?: boolean;
+  /** Connections in the pool of each process (server tier). */
+  poolSize?: number;
+  /** How long one call to the database may take before it fails. */
+  callTimeout?: Duration;
   host?: string;
   port?: number;
   /** What people call this installation ("production"): it stands in the header of the dashboard. */
@@ -51,6 +57,9 @@ export const CONFIG_KNOWN = [
   "database",
   "data",
   "schema",
+  "migrate",
+  "poolSize",
+  "callTimeout",
   "host",
   "port",
   "environment",

@@ -27,6 +27,10 @@ export interface Settings {
   database: Found<string | undefined>;
   data: Found<string>;
   schema: Found<string>;
+  /** False: the schema is brought up to date by `holdfast migrate` only. */
+  migrate: Found<boolean>;
+  poolSize: Found<number>;
+  callTimeout: Found<Duration>;
   host: Found<string>;
   port: Found<number>;
   token: Found<string | undefined>;
@@ -65,6 +69,9 @@ export function resolveSettings(flags: ServerFlags, env: Env, file: LoadedConfig
       env.schema ??
       checked("schema", config.schema, toSchema) ??
       byDefault(OPEN_DEFAULTS.schema),
+    migrate: inFile(config.migrate) ?? byDefault(OPEN_DEFAULTS.migrate),
+    poolSize: inFile(config.poolSize) ?? byDefault(OPEN_DEFAULTS.poolSize),
+    callTimeout: inFile(config.callTimeout) ?? byDefault(OPEN_DEFAULTS.callTimeout),
     host:
       flag("host", flags.host, toHost) ?? env.host ?? checked("host", config.host, toHost) ?? byDefault("127.0.0.1"),
     port: flag("port", flags.port, toPort) ?? env.port ?? checked("port", config.port, toPort) ?? byDefault(7070),
@@ -110,6 +117,9 @@ export function openOptions(settings: Settings) {
     database: settings.database.value,
     data: settings.data.value,
     schema: settings.schema.value,
+    migrate: settings.migrate.value,
+    poolSize: settings.poolSize.value,
+    callTimeout: settings.callTimeout.value,
     keepDone: settings.keepDone.value,
     keepEnded: settings.keepEnded.value,
     queues: settings.queues.value,

@@ -4,7 +4,7 @@ import { maskUrl } from "./mask.ts";
 import { printable } from "./printable.ts";
 import type { Settings } from "./settings.ts";
 
-export type ShownValue = string | number | readonly string[] | null;
+export type ShownValue = string | number | boolean | readonly string[] | null;
 
 export function shownSettings(settings: Settings) {
   const { database, token, jobs, apps, inbox, queues, environment, healthPort } = settings;

@@ -23,6 +23,7 @@ import type { Store } from "../store/sql.ts";
 import type { WakeUps } from "../worker/wake-ups.ts";
 import { type JobFilterOptions, toJobFilter } from "./job-filter.ts";
 
+/** What `hf.actions.start` takes. */
 export interface ActionOptions {
   verb: ActionVerb;
   filter: JobFilterOptions;
@@ -33,6 +34,7 @@ export interface ActionOptions {
   by?: string | undefined;
 }
 
+/** `hf.actions`: one verb on all jobs that match a filter, in the background. */
 export interface Actions {
   /** It is on its way when this resolves. */
   start(options: ActionOptions): Promise<Action>;
@@ -43,6 +45,7 @@ export interface Actions {
   cancel(id: string): Promise<Action>;
 }
 
+/** One page of actions, newest first. */
 export interface ActionPage {
   actions: Action[];
   next: string | null;

@@ -6,12 +6,14 @@ import { addErrorCounts, trimErrors } from "../store/errors/add.ts";
 import { type DeadGroup, type ErrorGroup, listDeadGroups, listErrors } from "../store/errors/list.ts";
 import type { Store } from "../store/sql.ts";
 
+/** Which errors `hf.errors.list` gives. */
 export interface ErrorsOptions {
   kind?: string | undefined;
   queue?: string | undefined;
   limit?: number | undefined;
 }
 
+/** `hf.errors`: failed attempts, and dead jobs, by what their errors have in common. */
 export interface Errors {
   /** The last one first; seen in the last eight days. Figures are some seconds old. */
   list(options?: ErrorsOptions): Promise<ErrorGroup[]>;

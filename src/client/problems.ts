@@ -1,6 +1,7 @@
 // hf.problems: what is wrong now, in one sentence, and each of it with what to do.
 import { makeRules, type Problem, type RulesInput } from "./rules.ts";
 
+/** What `hf.problems()` gives: what is wrong now, and what to do about it. */
 export interface ProblemReport {
   /** One sentence. */
   verdict: string;

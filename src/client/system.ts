@@ -10,6 +10,7 @@ import {
 import type { Store } from "../store/sql.ts";
 import { readClockSkew } from "./clock-skew.ts";
 
+/** What `hf.system()` gives: what the database is, holds and was migrated to. */
 export interface SystemFacts {
   database: DatabaseFacts & {
     now: Date;

@@ -31,6 +31,8 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
+export const SERVE_DEFAULTS = { host: "127.0.0.1", port: 7070 } as const satisfies Partial<ServeOptions>;
+
 const HEADERS_WITHIN_MS = 10_000;
 /** The last resort: bodies have limits of their own, and answer with a sentence (body.ts). */
 const REQUEST_WITHIN_MS = 3_600_000;
@@ -40,7 +42,7 @@ const CLOSE_WITHIN_MS = 3_000;
 
 /** The HTTP API and the dashboard on a port of their own. Refuses to listen beyond loopback without a token. */
 export async function serve(options: ServeOptions): Promise<HttpServer> {
-  const { host = "127.0.0.1", port = 7070, ...handlerOptions } = options;
+  const { host = SERVE_DEFAULTS.host, port = SERVE_DEFAULTS.port, ...handlerOptions } = options;
   const { hf, token, authorize } = handlerOptions;
   const place = { host, port };
   const address = await addressOf(place);

@@ -59,10 +59,12 @@ export interface PollInput {
 const COME_AGAIN_MS = 5_000;
 const LONGEST_PAUSE_MS = 10_000;
 
+export const POLL_DEFAULTS = { every: "2s", hold: "1m" } as const satisfies PollOptions;
+
 export async function* poll(input: PollInput, options: PollOptions): AsyncGenerator<Arrival, void, undefined> {
   refuseUnknown("poll()", options, ["every", "hold", "into", "signal"]);
-  const everyMs = atLeast("poll() every", durationMs("poll() every", options.every ?? "2s"), 10);
-  const holdMs = atLeast("poll() hold", durationMs("poll() hold", options.hold ?? "1m"), 1_000);
+  const everyMs = atLeast("poll() every", durationMs("poll() every", options.every ?? POLL_DEFAULTS.every), 10);
+  const holdMs = atLeast("poll() hold", durationMs("poll() hold", options.hold ?? POLL_DEFAULTS.hold), 1_000);
   const { store, recipient, wake, closing, onTrouble } = input;
   const over = options.signal ? eitherSignal(closing, options.signal) : closing;
   const alarm = makeAlarm();

@@ -35,6 +35,7 @@ export interface BatchOptions<Item, Input, Label extends string> {
   run(item: ItemContext<Item, Label>): Promise<ItemEnd<Label>> | ItemEnd<Label>;
 }
 
+/** `handBack` of `defineBatch`: what waits for an ack of the batch's owner. */
 export interface HandBackOptions<Label extends string> {
   within?: Duration;
   /** How often an item starts again because nobody acked it; after that it is an error. */

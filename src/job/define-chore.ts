@@ -72,7 +72,7 @@ const KNOWN = ["every", "deadline", "batchSize", "budget", "everywhere", "run", 
 /** It is a label in metrics and part of addresses. */
 const NAME_FORM = /^[a-z][a-z0-9-]{0,62}$/;
 
-const CHORE_DEFAULTS = { deadline: "30s", batchSize: 1_000, budget: "5s" } as const;
+export const CHORE_DEFAULTS = { deadline: "30s", batchSize: 1_000, budget: "5s", everywhere: false } as const;
 
 /** A chore of your own for the janitor: `hf.janitor.add(chore)`, or `chores` of an app. */
 export function defineChore(name: string, options: ChoreOptions): Chore {
@@ -87,7 +87,7 @@ export function defineChore(name: string, options: ChoreOptions): Chore {
     throw new OptionInvalid(`${where} got no options.`, "Give at least { every, run }.");
   }
   refuseUnknown(where, options, KNOWN);
-  const { batchSize = CHORE_DEFAULTS.batchSize, everywhere = false, run, preview } = options;
+  const { batchSize = CHORE_DEFAULTS.batchSize, everywhere = CHORE_DEFAULTS.everywhere, run, preview } = options;
   if (typeof run !== "function") {
     throw new OptionInvalid(`${where}.run is not a function.`, "Give what it does: async run(context) { … }.");
   }

@@ -80,6 +80,7 @@ export interface JobTransaction {
   ): Promise<{ rows: Row[]; rowCount: number }>;
 }
 
+/** What `job.chunks` takes. */
 export interface ChunkOptions<Item> {
   /** Items per chunk; it shrinks when a call is too slow and grows back. Default 32. */
   size?: number;
@@ -91,6 +92,7 @@ export interface ChunkOptions<Item> {
   note?: string;
 }
 
+/** What `job.chunks` yields: some of the items, with the means to save what became of them. */
 export interface Chunk<Item> {
   readonly items: readonly Item[];
   /** The place of the first item among all items. */
@@ -106,6 +108,7 @@ export interface Chunk<Item> {
   save(work?: (tx: JobTransaction) => Promise<void>): Promise<void>;
 }
 
+/** What `job.generation` gives: results that are built piece by piece, and shown all at once. */
 export interface Generation {
   /** The one this job builds; the same in every attempt with the same payload. */
   readonly number: string;

@@ -2,6 +2,7 @@
 import { OptionInvalid, WaitTimeout } from "../errors.ts";
 import type { AnyJobKind } from "../job/define-job.ts";
 import { durationMs, type Duration } from "../shared/duration.ts";
+import { defined } from "../shared/defined.ts";
 import { makeAlarm } from "../shared/sleep.ts";
 import { countDue } from "../store/stats/count-due.ts";
 import { partsOf, type TestHoldfast } from "./open-test.ts";
@@ -25,6 +26,8 @@ export interface DueRuns {
   cancelled: number;
 }
 
+export const RUN_DUE_DEFAULTS = { concurrency: 1, timeout: "30s", maxRuns: 10_000 } as const satisfies RunDueOptions;
+
 const LOOK_EVERY_MS = 50;
 
 /** Runs everything that is due, and what becomes due by that, until nothing is. */
@@ -33,7 +36,7 @@ export async function runDue(
   kinds: readonly AnyJobKind[],
   options: RunDueOptions = {},
 ): Promise<DueRuns> {
-  const { concurrency = 1, timeout = "30s", maxRuns = 10_000 } = options;
+  const { concurrency, timeout, maxRuns } = { ...RUN_DUE_DEFAULTS, ...defined(options) };
   const { store } = partsOf(hf);
   const until = performance.now() + durationMs("runDue() timeout", timeout);
   if (!Number.isInteger(maxRuns) || maxRuns < 1) {

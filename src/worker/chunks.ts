@@ -27,6 +27,7 @@ interface ChunksNote {
 
 type ChunkState = "open" | "saving" | "saved" | "too-slow";
 
+export const CHUNK_DEFAULTS = { size: 32 } as const;
 const GROW_AFTER = 4;
 const MAX_SIZE = 100_000;
 
@@ -38,7 +39,7 @@ export async function* chunksOf<Item>(
   options: ChunkOptions<Item>,
 ): AsyncGenerator<Chunk<Item>> {
   checkNoteName("The chunks' name", name);
-  const fullSize = options.size ?? 32;
+  const fullSize = options.size ?? CHUNK_DEFAULTS.size;
   if (!Number.isInteger(fullSize) || fullSize < 1 || fullSize > MAX_SIZE) {
     throw new OptionInvalid(
       `chunks("${name}").size is ${String(fullSize)}.`,

@@ -1,6 +1,7 @@
-// docs/cli.md lists the exit codes, the variables and the commands that exist, and no others.
+// docs/cli.md lists the exit codes, the variables, the fields of the configuration file and the commands that exist, and no others.
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { CONFIG_KNOWN } from "#src/cli/config.js";
 import { EXIT } from "#src/cli/exit-codes.js";
 import { run } from "./holdfast.ts";
 
@@ -16,6 +17,12 @@ test("variables", () => {
   const documented = [...page.matchAll(/^\| `([A-Z_]+)` \|/gm)].map(([, name]) => name);
   const real = [...read("src/cli/env.ts").matchAll(/read\("([A-Z_]+)"/g)].map(([, name]) => name);
   expect(new Set(documented)).toEqual(new Set(real));
+});
+
+test("fields of the configuration file", () => {
+  const [, table = ""] = /^\| field \|.*\n\|[-|]+\|\n((?:\|.*\n)+)/m.exec(page) ?? [];
+  const documented = table.split("\n").flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)]);
+  expect(documented.map(([, name]) => name)).toEqual(CONFIG_KNOWN);
 });
 
 test("commands", async () => {

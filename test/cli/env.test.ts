@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { readEnv } from "#src/cli/env.js";
 import { explain } from "#src/cli/exit-codes.js";
 import { maskUrl } from "#src/cli/mask.js";
-import { refuseAccidentalEmbedded, resolveSettings, type ServerFlags } from "#src/cli/settings.js";
+import { openOptions, refuseAccidentalEmbedded, resolveSettings, type ServerFlags } from "#src/cli/settings.js";
 
 function problemOf(work: () => unknown) {
   try {
@@ -74,6 +74,12 @@ describe("what wins", () => {
     expect(settingsOf({}, env, file).port).toEqual({ value: 2, source: "HOLDFAST_PORT" });
     expect(settingsOf({}, {}, file).port).toEqual({ value: 3, source: "holdfast.config.ts" });
     expect(settingsOf({}).port).toEqual({ value: 7070, source: "default" });
+  });
+
+  test("what the file says about the database's use reaches open()", () => {
+    const file = { migrate: false, poolSize: 40, callTimeout: "3s" };
+    expect(openOptions(settingsOf({}, {}, file))).toMatchObject(file);
+    expect(openOptions(settingsOf({}))).toMatchObject({ migrate: true, poolSize: 10, callTimeout: "10s" });
   });
 
   test("HOLDFAST_DATABASE_URL wins over DATABASE_URL, and --embedded over both", () => {

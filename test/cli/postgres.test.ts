@@ -1,4 +1,6 @@
 // The command line on a real PostgreSQL: unreachable, migrated by hand, and served by two processes.
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createDatabase, type TestDatabase } from "../support/database.ts";
@@ -61,6 +63,23 @@ describe("migrate", () => {
       code: 0,
       stdout: expect.stringContaining("is up to date"),
     });
+  });
+
+  test("with migrate: false in the file nothing but `holdfast migrate` changes the schema", async () => {
+    const cwd = await makeFolder();
+    await writeFile(join(cwd, "holdfast.config.json"), '{ "migrate": false, "poolSize": 3, "callTimeout": "4s" }');
+    const here = { cwd, env: { DATABASE_URL: database.url, HOLDFAST_SCHEMA: "one step" } };
+    for (const command of [
+      ["worker", "--once"],
+      ["token", "list"],
+    ]) {
+      const { code, stderr } = await run(command, here);
+      expect([code, stderr]).toEqual([1, expect.stringContaining("no Holdfast schema")]);
+    }
+    expect((await run(["migrate", "--status"], here)).code).toBe(1);
+    expect((await run(["migrate"], here)).code).toBe(0);
+    expect((await run(["worker", "--once"], here)).code).toBe(0);
+    expect((await run(["config"], here)).stdout).toMatch(/^migrate +false +holdfast\.config\.json$/m);
   });
 
   test("--print needs no database, and what it prints makes a schema that is up to date", async () => {

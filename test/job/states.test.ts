@@ -1,3 +1,5 @@
+// The state machine of a job; docs/job-states.md draws the same.
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { isFinal, JOB_STATES, STATUSES_OF, JOB_STATUSES, TRANSITIONS } from "#src/job/states.js";
 
@@ -15,4 +17,19 @@ test("done and cancelled are never left", () => {
 
 test("every status belongs to one state", () => {
   expect(Object.values(STATUSES_OF).flat().toSorted()).toEqual([...JOB_STATUSES].toSorted());
+});
+
+test("the page draws the moves that the code has", () => {
+  const page = readFileSync("docs/job-states.md", "utf8");
+  const lines = [...page.matchAll(/^ {2}(\S+) --> (\S+) : (\w+)/gm)].map(([, from = "", to = "", by = ""]) => ({
+    from,
+    to,
+    by,
+  }));
+  // It begins with an enqueue and ends with a purge, which are no moves between states. A dead job that is discarded leaves its table, and stays dead.
+  const moves = lines.filter(({ by }) => by !== "enqueue" && by !== "purge");
+  const asTexts = (all: readonly { from: string; to: string; by: string }[]): string[] =>
+    all.map(({ from, to, by }) => `${from} ${to === "[*]" ? from : to} ${by}`).toSorted();
+  expect(asTexts(moves)).toEqual(asTexts(TRANSITIONS));
+  expect(lines.length - moves.length).toBe(3);
 });

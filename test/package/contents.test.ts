@@ -33,6 +33,7 @@ const NEEDED = [
   /^dist\/(?!dashboard\/)[\w/-]+(\.generated)?\.(js|d\.ts)$/,
   /^dist\/dashboard\/(index\.html|favicon\.svg|assets\/index-[\w-]+\.(js|css)|apps\/page\.(js|css))(\.gz)?$/,
   /^dist\/db\/embedded-seed\.tar\.gz$/,
+  /^docs\/[\w-]+\.md$/,
   /^deploy\/[\w./@-]+$/,
   /^monitoring\/(alerts\.yml|alerts\.test\.yml|dashboard\.json)$/,
   /^starter\/[\w./-]+$/,

@@ -9,7 +9,7 @@ import { toNewToken, toTokenView } from "../../http/token-view.ts";
 import { EXIT } from "../exit-codes.ts";
 import { type DataFlags, isForPrograms, note, print, printData, table } from "../output.ts";
 import { Problem } from "../problem.ts";
-import { refuseAccidentalEmbedded, type ServerFlags } from "../settings.ts";
+import { openOptions, refuseAccidentalEmbedded, type ServerFlags } from "../settings.ts";
 import { readApi, readSettings, withDatabaseFlags, withDataFlags } from "./options.ts";
 
 interface TokenFlags extends ServerFlags, DataFlags {
@@ -108,9 +108,7 @@ async function through<T>(flags: TokenFlags, work: (door: Door) => Promise<T>): 
   const { settings, isProduction } = await readSettings(flags);
   refuseAccidentalEmbedded(settings, isProduction);
   const { open } = await import("../../open.ts");
-  const { database, data, schema } = settings;
-  const opening = open({ database: database.value, data: data.value, schema: schema.value });
-  const hf = await opening.catch((error: unknown) => {
+  const hf = await open(openOptions(settings)).catch((error: unknown) => {
     if (error instanceof FolderLocked) return null;
     throw error;
   });

@@ -21,7 +21,7 @@ export interface DoctorInput {
   asRun(kind: AnyJobKind): AnyJobKind;
 }
 
-/** `kinds`: those whose settings should be looked at. */
+/** `hf.doctor(kinds)`: whether all is well, check by check. `kinds`: those whose settings should be looked at. */
 export type Doctor = (kinds?: readonly AnyJobKind[]) => Promise<Finding[]>;
 
 type Check = () => Finding[] | Promise<Finding[]>;

@@ -1,6 +1,7 @@
 // What a check came to: all is well, a person should look at it, or something is wrong. Everything but the first says
 // what to do.
 
+/** What one check of `hf.doctor` came to. */
 export interface Finding {
   /** Few and fixed: programs may look for it. */
   check: string;
@@ -12,6 +13,7 @@ export interface Finding {
   repair: Repair | null;
 }
 
+/** Something that `hf.repair(id)` can mend. */
 export interface Repair {
   /** `create-index jobs_claimable`. */
   id: string;
