@@ -168,12 +168,36 @@ const addExec = (run: Run, n: number, what: "start" | "end" | "chunk", item: num
   run.facts.execs.push({ seq: 1, job: `id${n}`, token: `t${n}`, what, item });
 };
 
+/** A handler began under a token that the database knows nothing of. The history begins at 9,700 by the machine's clock. */
+function forget({ lines, facts }: Run, { lateFrom, crash }: { lateFrom: number | null; crash: number | null }): void {
+  lines[0] = { at: 0, phase: "begin", epoch: 9_700 };
+  if (crash !== null) lines.splice(2, 0, { at: crash, fault: "PostgreSQL: immediate stop" });
+  facts.execs.push({ seq: 1, job: "id1", token: "gone", what: "start", item: null, lateFrom });
+}
+
 test("a run that went well passes, and everything was looked at", () => {
   const { lines, facts } = goodRun();
   const verdict = judge(lines, facts, { covers: COVERED_BY_STORMS, leastFaults: { "kill -9": 1 } });
   expect(verdict.violations).toEqual([]);
   expect(Object.keys(verdict.looked).toSorted()).toEqual([...COVERED_BY_STORMS, "I14", "enough"].toSorted());
-  expect(verdict.counts).toEqual({ asked: 10, ok: 7, failed: 1, unknown: 2, jobs: 7, done: 7, faults: 1 });
+  expect(verdict.counts).toEqual({
+    asked: 10,
+    ok: 7,
+    failed: 1,
+    unknown: 2,
+    jobs: 7,
+    done: 7,
+    faults: 1,
+    forgotten: 0,
+  });
+});
+
+test("a run whose claim a crash took along is excused", () => {
+  const run = goodRun();
+  forget(run, { lateFrom: 10_000, crash: 300 });
+  const verdict = judge(run.lines, run.facts);
+  expect(verdict.violations).toEqual([]);
+  expect(verdict.counts.forgotten).toBe(1);
 });
 
 describe("a run that went wrong is found out", () => {
@@ -219,6 +243,17 @@ describe("a run that went wrong is found out", () => {
       "a step twice",
       "I5",
       ({ facts }) => void facts.effects.push({ ...facts.effects.find((e) => e.what === "step")! }),
+    ],
+    ["a claim left no trace, and nothing had crashed", "I6", (run) => forget(run, { lateFrom: 10_000, crash: null })],
+    ["a claim left no trace long after a crash", "I6", (run) => forget(run, { lateFrom: 20_000, crash: 300 })],
+    ["a claim left no trace, and the server was there", "I6", (run) => forget(run, { lateFrom: null, crash: 300 })],
+    [
+      "a run that was forgotten has had an effect",
+      "I6",
+      (run) => {
+        forget(run, { lateFrom: 10_000, crash: 300 });
+        run.facts.effects.push({ seq: 2, job: "id1", token: "gone", what: "step", item: 0 });
+      },
     ],
     ["a result by a stale run", "I6", (run) => (jobOf(run, 1).resultToken = "stale")],
     ["a settle by a stale run", "I6", (run) => (auditOf(run, "id1", "ended:done").token = "stale")],

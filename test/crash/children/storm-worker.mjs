@@ -55,8 +55,8 @@ async function write() {
           if (isOver) break;
         }
         await log.query(
-          `insert into proof.exec_log (job, token, worker, what, item)
-           select (e ->> 0)::uuid, e ->> 1, $2, e ->> 2, (e ->> 3)::integer from jsonb_array_elements($1::jsonb) as e`,
+          `insert into proof.exec_log (job, token, worker, what, item, noted)
+           select (e ->> 0)::uuid, e ->> 1, $2, e ->> 2, (e ->> 3)::integer, (e ->> 4)::double precision from jsonb_array_elements($1::jsonb) as e`,
           [JSON.stringify(batch.map((entry) => entry.row)), config.name],
         );
         break;
@@ -77,7 +77,7 @@ const leave = (client) => client?.connection.stream.destroy();
 const note = (job, what, item = null) =>
   new Promise((done) => {
     if (isOver) return done();
-    waiting.push({ row: [job.id, job.token, what, item], done });
+    waiting.push({ row: [job.id, job.token, what, item, Date.now()], done });
     if (!isWriting) void write();
   });
 

@@ -40,6 +40,8 @@ export interface ExecFact {
   token: string;
   what: "start" | "end" | "chunk";
   item: number | null;
+  /** Of a row that came late: when its handler had it written, by the machine's clock in milliseconds. */
+  lateFrom?: number | null;
 }
 
 export interface EffectFact {
@@ -106,7 +108,7 @@ create table if not exists proof.audit (
   job uuid, what text, token text, claim_count integer);
 create table if not exists proof.exec_log (
   seq bigint not null default nextval('proof.seq'), at timestamptz not null default clock_timestamp(),
-  job uuid, token text, worker text, what text, item integer);
+  job uuid, token text, worker text, what text, item integer, noted double precision);
 create table if not exists proof.effects (
   seq bigint not null default nextval('proof.seq'), job uuid, token text, what text, item integer);
 create table if not exists proof.batch_effects (batch uuid, item bigint);
@@ -168,6 +170,9 @@ create or replace trigger proof_history after insert or delete on ${s}.job_histo
  */
 const TROUBLE = "^(HOLDFAST_DATABASE_UNAVAILABLE|08...|53...|57P..|25006|ECONN.*|EPIPE|ETIMEDOUT)$";
 
+/** Shorter than any recovery of a crashed server. */
+const LATE_MS = 50;
+
 /** Everything away, for the next run on the same schema. */
 export const FORGET = "truncate proof.audit, proof.exec_log, proof.effects, proof.batch_effects";
 
@@ -189,7 +194,9 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
      order by seq`,
   );
   const execs = await rows<ExecFact>(
-    "select seq::double precision as seq, job, token, what, item from proof.exec_log order by seq",
+    `select seq::double precision as seq, job, token, what, item,
+       case when extract(epoch from at) * 1000 - noted > ${LATE_MS} then noted end as "lateFrom"
+     from proof.exec_log order by seq`,
   );
   const effects = await rows<EffectFact>(
     "select seq::double precision as seq, job, token, what, item from proof.effects order by seq",

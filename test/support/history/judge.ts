@@ -4,6 +4,7 @@
 // Each invariant says how much it looked at and what broke it. A run in which nothing worked proves nothing: it fails too.
 // I13 (schedules) is not here: there are none.
 import type { AuditFact, Facts, JobFact } from "./facts.ts";
+import { forgottenRuns, runOf } from "./forgotten.ts";
 import type { Asked, Line } from "./record.ts";
 
 export interface Verdict {
@@ -11,7 +12,17 @@ export interface Verdict {
   looked: Record<string, number>;
   /** Sentences, each with the invariant it is about. */
   violations: string[];
-  counts: { asked: number; ok: number; failed: number; unknown: number; jobs: number; done: number; faults: number };
+  counts: {
+    asked: number;
+    ok: number;
+    failed: number;
+    unknown: number;
+    jobs: number;
+    done: number;
+    faults: number;
+    /** Runs of claims that a crash of PostgreSQL has taken along. */
+    forgotten: number;
+  };
 }
 
 export interface Expectations {
@@ -61,7 +72,11 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   const byN = groupBy(facts.jobs, (job) => job.n);
   const byId = new Map(facts.jobs.map((job) => [job.id, job]));
   const audits = groupBy(facts.audit, (entry) => entry.job);
-  const starts = groupBy(facts.execs, (exec) => exec.job);
+  const forgotten = forgottenRuns(lines, facts);
+  const starts = groupBy(
+    facts.execs.filter((exec) => !forgotten.has(runOf(exec))),
+    (exec) => exec.job,
+  );
   const effects = groupBy(facts.effects, (effect) => effect.job);
 
   // I1: what was acknowledged is there, and has ended.
@@ -83,14 +98,14 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I2", told.asked.has(job.n), () => `job ${job.id} (n ${job.n}) was never asked for`);
     check("I2", !told.refused.has(job.n), () => `job ${job.n} exists though its enqueue was refused`);
   }
-  const owners = new Set(facts.audit.map((entry) => `${entry.job} ${entry.token}`));
+  const owners = new Set(facts.audit.map(runOf));
   for (const exec of facts.execs) {
     check(
       "I2",
       byId.has(exec.job) || facts.purged.has(exec.job),
       () => `a handler ran for ${exec.job}, which is no job`,
     );
-    const isOwner = owners.has(`${exec.job} ${exec.token}`);
+    const isOwner = owners.has(runOf(exec)) || forgotten.has(runOf(exec));
     check("I6", isOwner, () => `a handler ran for ${exec.job} under ${exec.token}, which never owned it`);
   }
 
@@ -221,7 +236,16 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   return {
     looked,
     violations,
-    counts: { asked: told.ops, ok, failed, unknown, jobs: facts.jobs.length, done, faults: told.faults.length },
+    counts: {
+      asked: told.ops,
+      ok,
+      failed,
+      unknown,
+      jobs: facts.jobs.length,
+      done,
+      faults: told.faults.length,
+      forgotten: forgotten.size,
+    },
   };
 }
 

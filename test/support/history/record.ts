@@ -29,7 +29,8 @@ export type Verb = "enqueue" | "cancel" | "put" | "batch";
 export type Line =
   /** A recipient got a parcel, all of it. */
   | { at: number; arrived: string; sha256: string }
-  | { at: number; phase: Phase }
+  /** `epoch`: by the machine's clock, in milliseconds. */
+  | { at: number; phase: Phase; epoch?: number }
   /** `ms`: it lasted so long, and was over when this was written. */
   | { at: number; fault: string; on?: string; ms?: number }
   | { at: number; op: number; is: "asked"; verb: Verb; jobs: Asked[] }
@@ -58,7 +59,7 @@ export function makeHistory(): History {
   return {
     lines,
     faults,
-    phase: (phase) => void lines.push({ at: at(), phase }),
+    phase: (phase) => void lines.push({ at: at(), phase, ...(phase === "begin" ? { epoch: Date.now() } : {}) }),
     fault(fault, on, ms) {
       faults[fault] = (faults[fault] ?? 0) + 1;
       lines.push({ at: at(), fault, ...(on === undefined ? {} : { on }), ...(ms === undefined ? {} : { ms }) });
