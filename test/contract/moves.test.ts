@@ -57,7 +57,13 @@ function settling(outcome: EndedRun["outcome"], to: JobState, prepare?: string):
     send: (store, { id, token }) =>
       settleRuns(store, [
         {
-          ...{ id, token, keepMs: DAY_MS, keepEndedMs: DAY_MS, outcome, delayMs: 0, group: null },
+          id,
+          token,
+          keepMs: DAY_MS,
+          keepEndedMs: DAY_MS,
+          outcome,
+          delayMs: 0,
+          group: null,
           ...(outcome === "retry" || outcome === "dead"
             ? { error: { name: "Error", message: "as the test wants" } }
             : {}),
@@ -159,7 +165,7 @@ async function make(store: Store, state: JobState): Promise<Subject> {
   return job;
 }
 
-async function prepare({ db }: Bench, { by, prepare: change }: Way, { id, token }: Subject): Promise<void> {
+async function makeReady({ db }: Bench, { by, prepare: change }: Way, { id, token }: Subject): Promise<void> {
   if (change === undefined) return;
   if (change === OVERDUE) await db.query(`update holdfast.leases set ${change} where token = $1::bigint`, [token]);
   else {
@@ -196,7 +202,7 @@ describe.each(TIERS)("%s", (tier) => {
   test.each(cases)("a job that is %s: %s does what the table says", async (state, _, way) => {
     const { store } = bench;
     const job = await make(store, state);
-    await prepare(bench, way, job);
+    await makeReady(bench, way, job);
     const before = await standing(bench, job);
     expect(before).toMatchObject([{ state }]);
     await way.send(store, job);
