@@ -12,8 +12,9 @@ import { startPostgres } from "./support/postgres-server.mjs";
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /**
- * What is broken, in which built file, how, and which tests are asked. `from` is short: what stands around it may change.
- * `and`: what has to be changed with it.
+ * What is broken, in which built file, how, and which tests are asked: those that are the same in every `npm test` first,
+ * those that draw their cases last. `from` is short: what stands around it may change.
+ * `and`: what has to be changed with it; `also`: the same in another file.
  */
 const MUTANTS = [
   {
@@ -35,7 +36,7 @@ const MUTANTS = [
     file: "store/jobs/settle.js",
     from: "payload = coalesce(d.rerun, j.payload),",
     to: "payload = coalesce(d.rerun, j.payload), claim_count = 0,",
-    tests: ["test/model/model.test.ts", "test/worker/outcomes.test.ts"],
+    tests: ["test/race/settle-expire.test.ts", "test/worker/outcomes.test.ts", "test/model/model.test.ts"],
   },
   {
     name: "a beat renews by worker, not by token",
@@ -49,7 +50,12 @@ const MUTANTS = [
     file: "store/jobs/claim.js",
     from: "attempt = j.attempt + 1,",
     to: "attempt = j.attempt,",
-    tests: ["test/model/model.test.ts", "test/worker/outcomes.test.ts"],
+    also: {
+      file: "store/jobs/settle.js",
+      from: "when d.verdict = 'retry' then j.attempt\n",
+      to: "when d.verdict = 'retry' then j.attempt + 1\n",
+    },
+    tests: ["test/race/settle-expire.test.ts", "test/worker/outcomes.test.ts", "test/model/model.test.ts"],
   },
   {
     name: "an enqueue is acknowledged before its commit",
@@ -63,7 +69,7 @@ const MUTANTS = [
     file: "store/janitor/expire-leases.js",
     from: "j.state = 'running'\n  order by",
     to: "true\n  order by",
-    tests: ["test/model/model.test.ts", "test/race/settle-expire.test.ts"],
+    tests: ["test/race/settle-expire.test.ts", "test/model/model.test.ts"],
   },
   {
     name: "an expiry does not look whether the lease is still overdue",
@@ -134,7 +140,7 @@ const MUTANTS = [
     file: "store/janitor/expire-leases.js",
     from: "l.alone and ($2",
     to: "(true or $2",
-    tests: ["test/model/model.test.ts", "test/worker/suspects.test.ts"],
+    tests: ["test/race/settle-expire.test.ts", "test/worker/suspects.test.ts", "test/model/model.test.ts"],
   },
   {
     name: "an expiry keeps the attempt",
@@ -205,6 +211,20 @@ const MUTANTS = [
     from: " and cardinality(l.job_ids) = $4",
     to: "",
     and: { from: "<> $4 then", to: "<> $4 and false then" },
+    tests: ["test/race/light.test.ts"],
+  },
+  {
+    name: "a whole light claim is settled without its token",
+    file: "store/jobs/settle.js",
+    from: "where l.token = $1 and l.lease_ms = $2 and l.light",
+    to: "where l.lease_ms = $2 and l.light",
+    tests: ["test/race/light.test.ts"],
+  },
+  {
+    name: "a whole light claim takes the leases of others with it",
+    file: "store/jobs/settle.js",
+    from: "delete from :schema.leases l where l.token = $1 and l.lease_ms = $2;",
+    to: "delete from :schema.leases l where l.lease_ms = $2;",
     tests: ["test/race/light.test.ts"],
   },
   {
@@ -284,9 +304,9 @@ function breakIt({ from, to, and }, good) {
 }
 
 // Before the first of them is tried, not after an hour.
-const lost = MUTANTS.filter(({ file, from, and }) => {
-  const good = readFileSync(join(root, "dist", file), "utf8");
-  return !good.includes(from) || (and && !good.includes(and.from));
+const lost = MUTANTS.filter(({ file, from, and, also }) => {
+  const stands = (where, what) => readFileSync(join(root, "dist", where), "utf8").includes(what);
+  return !stands(file, from) || (and && !stands(file, and.from)) || (also && !stands(also.file, also.from));
 });
 for (const { name, file } of lost) process.stderr.write(`"${name}": ${file} does not have the text to be broken.\n`);
 if (lost.length > 0) process.exit(1);
@@ -370,18 +390,21 @@ const passed = new Set();
 const isRepeatable = (file) => file.startsWith("test/model/");
 for (const mutant of chosen) {
   const { name, file, tests } = mutant;
-  const path = join(copy, "dist", file);
-  const good = readFileSync(path, "utf8");
+  const broken = [mutant, ...(mutant.also ? [mutant.also] : [])].map((change) => {
+    const path = join(copy, "dist", change.file);
+    const good = readFileSync(path, "utf8");
+    return { path, good, bad: breakIt(change, good) };
+  });
   let found = null;
   let anyway = null;
   for (let tries = 0; tries < 2; tries += 1) {
-    writeFileSync(path, breakIt(mutant, good));
+    for (const { path, bad } of broken) writeFileSync(path, bad);
     found = null;
     for (const test of tests) {
       found = await run([test]);
       if (found) break;
     }
-    writeFileSync(path, good);
+    for (const { path, good } of broken) writeFileSync(path, good);
     // A test that fails without it as well, now and then or always, would kill anything.
     // (The model's tests repeat exactly: once is enough.)
     const isKnown = found && isRepeatable(found.file) && passed.has(found.file);

@@ -7,6 +7,10 @@ import { CONTRACTS } from "#src/http/contracts.js";
 import { makeHandler } from "#src/http/index.js";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 import { type Api, authorization, KINDS, rawRequest, serveApi, TOKEN } from "./api.ts";
+import { seedFrom } from "../support/random.ts";
+
+// One for the file: what is tried again is the same run. fast-check names it when something fails.
+const seed = seedFrom(process.env["FUZZ_SEED"]);
 
 const routes = Object.entries<AnyContract>(CONTRACTS).map(([name, contract]) => ({ name, contract }));
 const nobody = "01a1e299-0e62-7000-b7d8-b9cc8b876cb7";
@@ -164,7 +168,7 @@ describe.each(TIERS)("%s", (tier) => {
           expect(response.status, `${method} /${path}?${query} ${body}`).toBeLessThan(500);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: 300, seed },
     );
     handler.endStreams();
     expect(failures).toEqual([]);

@@ -13,7 +13,14 @@ import { findExisting, insertJobs, insertTaken, type NewJob } from "#src/store/j
 import { markTokens } from "#src/store/jobs/mark.js";
 import { progressIfRunning } from "#src/store/jobs/progress.js";
 import { retryIfDead } from "#src/store/jobs/retry.js";
-import { type EndedRun, settleClaim, settleDone, settleRuns, whyNotSettled } from "#src/store/jobs/settle.js";
+import {
+  type EndedRun,
+  settleClaim,
+  settleDone,
+  settleLightClaim,
+  settleRuns,
+  whyNotSettled,
+} from "#src/store/jobs/settle.js";
 import { endSetApart, expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { expireKeys } from "#src/store/janitor/purge.js";
 import { makeStore, type Store } from "#src/store/sql.js";
@@ -232,6 +239,42 @@ async function settleLight(model: Model, store: Store, run: ModelRun): Promise<v
   Object.assign(job, { state: "done", token: run.token, attempt: job.attempt + 1, claims: job.claims + 1 });
 }
 
+/** Where some of them ended one by one before, nothing is done either: the product takes that for a lock in its way. */
+async function sendWhole(store: Store, run: ModelRun, runs: number): Promise<boolean> {
+  try {
+    return await settleLightClaim(store, run, runs, DAY_MS);
+  } catch (error) {
+    expect(error).toMatchObject({ code: "55P03" });
+    return false;
+  }
+}
+
+/** All runs of a claim at once, as a worker sends it that believes its claim to be light and whole. `short`: some have gone. */
+const settleWhole = fc
+  .record({ at: fc.nat(), short: fc.constantFrom(0, 0, 0, 1), lost: fc.boolean() })
+  .map(({ at, short, lost }) =>
+    command(`settleWhole(${JSON.stringify({ at, short, lost })})`, async (model, { store }) => {
+      // Those that took light claims, over or not: others are never sent it.
+      const run = pickFrom(
+        model.runs.filter(({ token }) => model.tookLightly.has(token)),
+        at,
+      );
+      if (!run) return;
+      const runs = model.runs.filter(({ token }) => token === run.token).length - short;
+      if (runs === 0) return;
+      const wanted = model.settleWhole(run.token, runs);
+      expect(await sendWhole(store, run, runs)).toBe(wanted !== undefined);
+      if (!lost || wanted === undefined) return;
+      // The reply is lost: sent again it does nothing, and the product asks what became of each.
+      expect(await sendWhole(store, run, runs)).toBe(false);
+      const why = await whyNotSettled(
+        store,
+        wanted.map((id) => ({ id, token: run.token })),
+      );
+      expect([...why.values()]).toEqual(wanted.map(() => "done"));
+    }),
+  );
+
 function asEnded(model: Model, run: ModelRun, outcome: Ending, delayMs: number): EndedRun {
   return {
     id: run.id,
@@ -382,6 +425,7 @@ const COMMANDS = [
   settle,
   settle,
   settle,
+  settleWhole,
   beat,
   speak,
   advance,

@@ -52,6 +52,8 @@ export class Model {
   readonly groups = new Map<string, string[]>();
   /** Every run there ever was, those that are over included. */
   readonly runs: ModelRun[] = [];
+  /** Tokens of light claims, those that were marked or are over included. */
+  readonly tookLightly = new Set<string>();
   readonly charged = new Map<string, number>();
 
   constructor(now: number) {
@@ -148,6 +150,7 @@ export class Model {
   take(ids: readonly string[], token: string, leaseMs: number, how: { alone?: boolean; light?: boolean } = {}): void {
     if (ids.length === 0) return;
     const { alone = false, light = false } = how;
+    if (light) this.tookLightly.add(token);
     this.leases.set(token, {
       token,
       leaseMs,
@@ -213,6 +216,19 @@ export class Model {
       }
     }
     return verdict;
+  }
+
+  /** All runs of a light claim at once: the ids that are done; undefined: it is not light any more, or not of so many. */
+  settleWhole(token: string, runs: number): string[] | undefined {
+    const lease = this.leases.get(token);
+    if (!lease?.light || lease.jobs.length !== runs) return undefined;
+    if (lease.jobs.some((id) => this.jobs.get(id)?.state !== "pending")) return undefined;
+    this.leases.delete(token);
+    for (const id of lease.jobs) {
+      const job = this.jobs.get(id)!;
+      Object.assign(job, { state: "done", token, attempt: job.attempt + 1, claims: job.claims + 1 });
+    }
+    return lease.jobs;
   }
 
   /** The ids whose runs are over because nobody beat. */

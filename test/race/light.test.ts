@@ -264,6 +264,21 @@ test("a settle of a whole light claim ends just what its lease names, once", asy
   expect(await settleLightClaim(arena.store, lease(by.token), 3, DAY_MS)).toBe(false);
 });
 
+test("a settle of a whole light claim ends that of its own token, whatever others of the same size there are", async () => {
+  const [older, mine, younger] = [await taken(3), await taken(3), await taken(3)];
+  expect(await settleLightClaim(arena.store, lease(mine.by.token), 3, DAY_MS)).toBe(true);
+  for (const id of mine.ids) expect(await arena.history(id)).toMatchObject([{ state: "done", token: mine.by.token }]);
+  // It is over: sent again, or by somebody whose lease was lost, it ends nothing of the others.
+  expect(await settleLightClaim(arena.store, lease(mine.by.token), 3, DAY_MS)).toBe(false);
+  expect((await arena.leases()).map(({ token }) => token).toSorted()).toEqual(
+    [older.by.token, younger.by.token].toSorted(),
+  );
+  for (const id of [...older.ids, ...younger.ids]) {
+    expect(await arena.live(id)).toMatchObject({ state: "pending" });
+    expect(await arena.history(id)).toEqual([]);
+  }
+});
+
 test.each([2, 4])("a settle of a whole light claim that names 3 does nothing for somebody who ran %i", async (runs) => {
   const { by, ids } = await taken(3);
   expect(await settleLightClaim(arena.store, lease(by.token), runs, DAY_MS)).toBe(false);

@@ -71,11 +71,75 @@ test("a claim that was lost cannot complete a job that somebody else runs by now
   expect(await settleClaim(arena.store, lease(run), [run.id], null, true)).toBe(true);
 });
 
+const ENDINGS = ["done", "retry", "dead", "snooze", "release", "cancelled"] as const;
+
+test("a run that is not its owner any more ends nothing while somebody else runs the job, whichever way it ends", async () => {
+  const run = await arena.running();
+  const old = { ...run, token: randomToken() };
+  const before = await arena.live(run.id);
+  expect(await settleDone(arena.store, [done(old)], [])).toEqual(new Set());
+  for (const outcome of ENDINGS) expect(await settleRuns(arena.store, [ended(old, outcome)])).toEqual([]);
+  expect(await arena.live(run.id)).toEqual(before);
+  expect(await arena.history(run.id)).toEqual([]);
+  expect(await settleDone(arena.store, [done(run)], [lease(run)])).toEqual(new Set([run.id]));
+});
+
+test("an attempt is counted when it begins, and claims are counted for ever", async () => {
+  const run = await arena.running();
+  expect(await arena.live(run.id)).toMatchObject({ attempt: 1, claim_count: 1 });
+  await settleRuns(arena.store, [ended(run, "retry")]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", attempt: 1, claim_count: 1 });
+  const [second] = await arena.claim([run.id]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "running", attempt: 2, claim_count: 2 });
+  await settleRuns(arena.store, [ended(second!, "snooze")]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", attempt: 1, claim_count: 2 });
+  const [third] = await arena.claim([run.id]);
+  expect(await settleDone(arena.store, [done(third!)], [lease(third!)])).toEqual(new Set([run.id]));
+});
+
+test("a beat renews the leases that it names, and no other one of the same length", async () => {
+  const named = await arena.running();
+  const silent = await arena.running();
+  const endsAt = async (run: { token: string }): Promise<number> => {
+    const { rows } = await arena.watcher.query<{ expires_at: Date }>(
+      `select expires_at from ${SCHEMA}.leases where token = $1`,
+      [run.token],
+    );
+    return rows[0]!.expires_at.getTime();
+  };
+  await arena.watcher.query(
+    `update ${SCHEMA}.leases set expires_at = expires_at - interval '10 seconds' where token in ($1, $2)`,
+    [named.token, silent.token],
+  );
+  const [first, second] = [await endsAt(named), await endsAt(silent)];
+  expect(await beatIfHeld(arena.store, [lease(named)], [], 5_000)).toMatchObject([{ state: "renewed" }]);
+  expect(await endsAt(named)).toBeGreaterThan(first);
+  expect(await endsAt(silent)).toBe(second);
+  expect(await settleDone(arena.store, [named, silent].map(done), [named, silent].map(lease))).toEqual(
+    new Set([named.id, silent.id]),
+  );
+});
+
+test("an expiry leaves a job alone that waits for its retry, though the lease of its run is still there", async () => {
+  const run = await arena.overdue();
+  await settleRuns(arena.store, [ended(run, "retry", { delayMs: 3_600_000 })]);
+  const before = await arena.live(run.id);
+  expect(before).toMatchObject({ state: "pending", hold: 0, attempt: 1 });
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toEqual([]);
+  expect(await arena.live(run.id)).toEqual(before);
+});
+
+test("a crash beside others makes a suspect, and is not counted", async () => {
+  const run = await arena.overdue();
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toMatchObject([{ id: run.id, hold: 2 }]);
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", hold: 2, crash_count: 0, attempt: 0 });
+});
+
 test("after an expiry the old run can write nothing, whichever way it ends", async () => {
   const run = await arena.overdue();
   await expireIfOverdue(arena.store, EXPIRE);
   const before = await arena.live(run.id);
-  for (const outcome of ["done", "retry", "dead", "snooze", "release", "cancelled"] as const) {
+  for (const outcome of ENDINGS) {
     expect(await settleRuns(arena.store, [ended(run, outcome)])).toEqual([]);
     expect(await whyNotSettled(arena.store, [run])).toEqual(new Map([[run.id, "lost"]]));
   }

@@ -54,10 +54,14 @@ const gapsOf = (kinds: readonly string[]): { kind: string; lo: number; hi: numbe
     { kind, lo: 0, hi: 101 },
   ]);
 
+/** What each claim of `claimed` and `claimedLightly` took since it was emptied. */
+const took: number[] = [];
+
 /** Claims some, and hands over what a settle needs. */
 async function claimed(store: Store, limit: number): Promise<{ token: string; ids: string[] }> {
   const held = holder(KINDS[1]);
   const jobs = await claimLane(store, held, lanesOf(KINDS[1])[0]!, limit);
+  took.push(jobs.length);
   return { token: held.token, ids: jobs.map(({ id }) => id) };
 }
 
@@ -65,10 +69,12 @@ async function claimedLightly(store: Store, limit: number): Promise<{ token: str
   const held = holder(KINDS[1]);
   const kind = { leaseMs: 30_000, attempts: 5, queue: "default" };
   const { jobs } = await claimLight(store, held, lanesOf(KINDS[1])[0]!, kind, limit);
+  took.push(jobs.length);
   return { token: held.token, ids: jobs.map(({ id }) => id) };
 }
 
-type Verb = [name: string, most: number, run: (store: Store) => Promise<unknown>];
+/** `ends`: its plan is one that writes into this table, besides that of the claim before it. */
+type Verb = [name: string, most: number, run: (store: Store) => Promise<unknown>, ends?: string];
 
 const AT_ONCE = 100;
 /** Microseconds of a time when everything that waits is already due. */
@@ -153,16 +159,18 @@ const VERBS: Verb[] = [
     20 * AT_ONCE,
     async (store) => {
       const { token, ids } = await claimed(store, AT_ONCE);
-      if (ids.length > 0) await settleClaim(store, { token, leaseMs: 30_000 }, ids, 604_800_000, true);
+      expect(await settleClaim(store, { token, leaseMs: 30_000 }, ids, 604_800_000, true)).toBe(true);
     },
+    "job_history",
   ],
   [
     "a light claim and its settle",
     20 * AT_ONCE,
     async (store) => {
       const { token, ids } = await claimedLightly(store, AT_ONCE);
-      if (ids.length > 0) await settleClaim(store, { token, leaseMs: 30_000 }, ids, 604_800_000, true);
+      expect(await settleClaim(store, { token, leaseMs: 30_000 }, ids, 604_800_000, true)).toBe(true);
     },
+    "job_history",
   ],
   [
     "a light claim beside others",
@@ -180,6 +188,7 @@ const VERBS: Verb[] = [
       const { token, ids } = await claimedLightly(store, AT_ONCE);
       expect(await settleLightClaim(store, { token, leaseMs: 30_000 }, ids.length, 604_800_000)).toBe(true);
     },
+    "job_history",
   ],
   [
     "marking a light claim",
@@ -194,12 +203,14 @@ const VERBS: Verb[] = [
     20 * AT_ONCE,
     async (store) => {
       const { token, ids } = await claimed(store, AT_ONCE);
-      await settleDone(
+      const done = await settleDone(
         store,
         ids.map((id) => ({ id, token, keepMs: 604_800_000 })),
         [{ token, leaseMs: 30_000 }],
       );
+      expect(done.size).toBe(ids.length);
     },
+    "job_history",
   ],
   [
     "settle of failures",
@@ -217,19 +228,21 @@ const VERBS: Verb[] = [
         error: { name: "Error", message: "no" },
         group: null,
       }));
-      await settleRuns(store, ended);
+      expect(await settleRuns(store, ended)).toHaveLength(ids.length);
       await whyNotSettled(store, [...ended.slice(0, 20), { id: historyId(5), token: "7" }]);
     },
+    "attempts",
   ],
   [
     "progress",
     20 * AT_ONCE,
     async (store) => {
       const { token, ids } = await claimed(store, AT_ONCE);
-      await progressIfRunning(
+      const heard = await progressIfRunning(
         store,
         ids.map((id) => ({ id, token, done: 1, total: 2, note: null })),
       );
+      expect(heard.size).toBe(ids.length);
     },
   ],
   [
@@ -343,22 +356,38 @@ describe("plans", () => {
     );
   });
 
-  async function check(session: Session, [name, most, run]: Verb): Promise<void> {
-    const { seqScans, visited, detail } = await session.explain(run);
+  async function check(session: Session, [name, most, run]: Verb): Promise<string> {
+    took.length = 0;
+    const { plans, seqScans, visited, detail } = await session.explain(run);
+    expect(plans, name).toBeGreaterThan(0);
     expect(seqScans, `${name}: ${detail}`).toEqual([]);
     expect(visited, `${name}: ${detail}`).toBeLessThanOrEqual(most);
+    return detail;
   }
 
-  test("the explaining itself works: a walk through a table is seen", async () => {
-    const seen = await early.explain((store) =>
-      store.query({ textIn: (schema) => `select count(*) from ${schema}.jobs` }),
-    );
-    expect(seen.detail).toContain("on jobs");
-  });
+  test.each([[], [1]])(
+    "the explaining itself works: a walk through a table is seen, with parameters %j",
+    async (...values) => {
+      const where = values.length === 0 ? "" : "where attempt = $1";
+      const seen = await early.explain((store) =>
+        store.query({ textIn: (schema) => `select count(*) from ${schema}.jobs ${where}` }, values),
+      );
+      expect(seen.plans).toBe(1);
+      expect(seen.detail).toContain("on jobs");
+    },
+  );
 
   describe("on empty tables", () => {
-    test.each(VERBS)("%s", (...verb) => check(early, verb));
+    test.each(VERBS)("%s", async (...verb) => void (await check(early, verb)));
   });
+
+  /** The same where something waits: a verb that claims has claimed. */
+  async function checkFull(session: Session, verb: Verb): Promise<void> {
+    const detail = await check(session, verb);
+    const [name, , , ends] = verb;
+    expect(took, name).not.toContain(0);
+    if (ends !== undefined) expect(detail, name).toContain(`ModifyTable on ${ends}:`);
+  }
 
   describe("on tables that grew after the plans were made, and were not analysed", () => {
     beforeAll(async () => {
@@ -367,21 +396,21 @@ describe("plans", () => {
         { timeoutMs: 120_000 },
       );
     }, 150_000);
-    test.each(VERBS)("%s", (...verb) => check(early, verb));
+    test.each(VERBS)("%s", (...verb) => checkFull(early, verb));
 
     test("and in a session that makes its plans now", async () => {
       const late = await openSession();
-      for (const verb of VERBS) await check(late, verb);
+      for (const verb of VERBS) await checkFull(late, verb);
     });
   });
 
   describe(`with ${FINISHED} finished and ${WAITING} waiting rows, analysed`, () => {
     beforeAll(() => bench.db.script("vacuum analyze", { timeoutMs: 120_000 }), 150_000);
-    test.each(VERBS)("%s", (...verb) => check(early, verb));
+    test.each(VERBS)("%s", (...verb) => checkFull(early, verb));
 
     test("and in a session that makes its plans now", async () => {
       const late = await openSession();
-      for (const verb of VERBS) await check(late, verb);
+      for (const verb of VERBS) await checkFull(late, verb);
     });
 
     test("there really are as many rows", async () => {

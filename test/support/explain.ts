@@ -13,6 +13,8 @@ export interface PlanNode {
 }
 
 export interface Explained {
+  /** How many statements were explained. */
+  plans: number;
   /** Sequential scans of watched tables that read anything, each with how many rows. */
   seqScans: string[];
   /** Rows read from watched tables, those that were thrown away included. */
@@ -26,6 +28,7 @@ export class Session {
   readonly store: Store;
   readonly #watched: RegExp;
   #nodes: PlanNode[] = [];
+  #plans = 0;
 
   private constructor(url: string, store: Store, watched: RegExp) {
     this.#watched = watched;
@@ -56,18 +59,25 @@ export class Session {
   }
 
   #hear(message: string): void {
-    this.#nodes.push(...(readPlan(message) ?? []));
+    const plan = readPlan(message);
+    if (!plan) return;
+    this.#plans += 1;
+    this.#nodes.push(...plan);
   }
 
   /** Runs it, tells what was read, and undoes it. */
   async explain(work: (store: Store) => Promise<unknown>): Promise<Explained> {
     await this.client.query("begin");
     this.#nodes = [];
+    this.#plans = 0;
     try {
       await work(this.store);
+      // A select that has parameters is over, and explained, when the next statement comes.
+      await this.client.query("savepoint over");
       const nodes = this.#nodes.filter((node) => this.#watched.test(node["Relation Name"] ?? ""));
       const lines = nodes.map((node) => `${node["Node Type"]} on ${node["Relation Name"]}: ${rowsOf(node)}`);
       return {
+        plans: this.#plans,
         seqScans: lines.filter((line) => /^Seq Scan.*: [1-9]/.test(line)),
         visited: nodes.reduce((sum, node) => sum + rowsOf(node), 0),
         detail: lines.join("; "),

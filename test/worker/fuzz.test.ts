@@ -6,6 +6,8 @@ import { seedFrom } from "../support/random.ts";
 import { fuzz } from "./fuzz.ts";
 
 const CASES = Number(process.env["FUZZ_CASES"] ?? 200);
+/** One for the file: what is tried again is the same run. */
+const SEED = seedFrom(process.env["FUZZ_SEED"]);
 
 describe.each(TIERS)("%s", (tier) => {
   const bench = useHoldfast(tier);
@@ -13,13 +15,12 @@ describe.each(TIERS)("%s", (tier) => {
     `${CASES} payloads, results and errors of every shape: each is refused or its job ends`,
     { timeout: 60_000 + CASES * 400 },
     async () => {
-      const seed = seedFrom(process.env["FUZZ_SEED"]);
-      const { refused, ended } = await fuzz(bench.hf, CASES, seed).catch((error: unknown) => {
-        throw new Error(`FUZZ_SEED=${seed}`, { cause: error });
+      const { refused, ended } = await fuzz(bench.hf, CASES, SEED).catch((error: unknown) => {
+        throw new Error(`FUZZ_SEED=${SEED}`, { cause: error });
       });
-      await saveResult(`fuzz-worker-${tier}`, seed, { cases: CASES, refused, ended, violations: [] });
-      expect(refused).toBeGreaterThan(2);
-      expect(Math.min(ended["done"] ?? 0, ended["dead"] ?? 0)).toBeGreaterThan(2);
+      await saveResult(`fuzz-worker-${tier}`, SEED, { cases: CASES, refused, ended, violations: [] });
+      expect(refused, `FUZZ_SEED=${SEED}`).toBeGreaterThan(2);
+      expect(Math.min(ended["done"] ?? 0, ended["dead"] ?? 0), `FUZZ_SEED=${SEED}`).toBeGreaterThan(2);
     },
   );
 });
