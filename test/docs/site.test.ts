@@ -40,7 +40,7 @@ test("every page is there, as HTML and as Markdown without what is for the tests
     expect(read(path)).not.toMatch(/^<!-- (not run|not checked|also run|pieces of|run by)/m);
   }
   expect(read("index.html")).not.toContain("<!-- ");
-  expect(read("README.md")).toContain("const hf = await open(); // embedded");
+  expect(read("README.md")).toContain("const hf = await open({ log: console }); // embedded");
 });
 
 /** "page  link" for each that leads nowhere. */
