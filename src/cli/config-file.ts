@@ -1,7 +1,7 @@
 // Finds and loads holdfast.config.{ts,mts,js,mjs,json}, and checks what it holds. TypeScript is read by jiti; whatever
 // the file imports from "holdfast" is the very copy that runs here, so that its Fatal is our Fatal.
 import { access, readFile } from "node:fs/promises";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { checkConfig } from "./check-config.ts";
 import type { HoldfastConfig } from "./config.ts";
@@ -63,7 +63,11 @@ async function evaluate(name: string, path: string, read: Set<string>): Promise<
     if (path.endsWith(".json")) return JSON.parse(await readFile(path, "utf8")) as unknown;
     const { createJiti } = await import("jiti");
     const doors = ownDoors();
-    const jiti = createJiti(path, { alias: doors, nativeModules: Object.values(doors), fsCache: false });
+    const jiti = createJiti(path, {
+      alias: doors,
+      nativeModules: Object.values(doors),
+      fsCache: await cacheBeside(path),
+    });
     for (const file of read) delete jiti.cache[file];
     const before = new Set(Object.keys(jiti.cache));
     read.clear();
@@ -80,6 +84,15 @@ async function evaluate(name: string, path: string, read: Set<string>): Promise<
     const why = error instanceof Error ? error.message : String(error);
     throw new Problem(`${name} cannot be loaded: ${why}`, hint, EXIT.usage, { cause: error });
   }
+}
+
+/**
+ * What jiti compiled is kept beside the project's packages, checked by its content: compiling takes most of the time of a short
+ * command. Not elsewhere: in a folder for temporary files others could put something there.
+ */
+async function cacheBeside(path: string): Promise<string | false> {
+  const packages = join(dirname(path), "node_modules");
+  return (await exists(packages)) && join(packages, ".cache", "holdfast");
 }
 
 /** By its shape: an app in a package of its own may have brought another copy of Holdfast along. */

@@ -1,9 +1,9 @@
 // holdfast.config.*: found, loaded, checked; what is wrong with it is told with the file's name.
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { loadConfig } from "#src/cli/config-file.js";
+import { loadConfig, makeConfigLoader } from "#src/cli/config-file.js";
 import { explain } from "#src/cli/exit-codes.js";
 
 let folder: string;
@@ -44,6 +44,20 @@ test("no file is fine; one that was named must be there; two are one too many", 
   await write("holdfast.config.mjs", "export default {}");
   expect(await problem()).toContain("several configuration files here: holdfast.config.mjs, holdfast.config.json");
   expect(await loadConfig(folder, "holdfast.config.json")).not.toBeNull();
+});
+
+test("what was compiled is kept beside the project's packages, never elsewhere, and a changed file is compiled anew", async () => {
+  const compiled = join(folder, "node_modules", ".cache", "holdfast");
+  await write("holdfast.config.ts", "export default { concurrency: 4 as number };");
+  const loader = makeConfigLoader(folder);
+  await loader.load();
+  expect(await readdir(folder)).toEqual(["holdfast.config.ts"]);
+  await mkdir(join(folder, "node_modules"));
+  await loader.load();
+  expect(await readdir(compiled)).toHaveLength(1);
+  expect((await loader.load())?.config).toEqual({ concurrency: 4 });
+  await write("holdfast.config.ts", "export default { concurrency: 5 as number };");
+  expect((await loader.load())?.config).toEqual({ concurrency: 5 });
 });
 
 test("a database's URL is not shown, whatever it is", async () => {
