@@ -114,6 +114,7 @@ export const PLAN = [
   storm("kills", 30, "workers killed, frozen, told to stop"),
   storm("network", 40, "networks that break in eight ways, and answers lost after their commit"),
   storm("postgres", 40, "PostgreSQL stopped, killed, frozen, read-only, without connections"),
+  storm("held", 40, "a snapshot that is held all along"),
   storm("deaf", 20, "no notification arrives"),
   storm("pooler", 20, "pgbouncer in transaction mode"),
   storm("failover", 30, "failover to a synchronous replica"),

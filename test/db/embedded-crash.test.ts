@@ -6,9 +6,12 @@ import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { PGlite } from "@electric-sql/pglite";
+import { amcheck } from "@electric-sql/pglite/contrib/amcheck";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { openEmbedded } from "#src/db/embedded.js";
 import { DatabaseUnavailable } from "#src/errors.js";
+import { findDamage } from "../support/damage.ts";
 import { saveResult } from "../support/history/save-result.ts";
 import { startChild } from "./children/child.ts";
 import { testSeed } from "./children/seed.mjs";
@@ -81,6 +84,10 @@ test(
       count(*) filter (where body <> repeat('row ' || n || ' ', n % 40 + 1))::int as wrong from entry`);
     expect(rows).toEqual([{ entries: acknowledged, first: 1, last: acknowledged, wrong: 0 }]);
     await db.close();
+    const checking = await PGlite.create(join(folder, "pgdata"), { extensions: { amcheck } });
+    const found = await findDamage({ query: (text, values) => checking.query(text, values) as never });
+    await checking.close();
+    expect(found).toEqual({ looked: expect.any(Number) as number, damage: [] });
     commits = acknowledged;
     faults["embedded: kill -9"] = KILLS;
   },

@@ -10,160 +10,22 @@ import { COVERED_BY_STORMS, type Expectations, judge } from "../support/history/
 import { judgeAgain } from "../support/history/judge-again.ts";
 import { keepRun, readRun } from "../support/history/keep.ts";
 import type { Line } from "../support/history/record.ts";
-
-interface Run {
-  lines: Line[];
-  facts: Facts;
-}
-
-const job = (n: number, more: Partial<JobFact> = {}): JobFact => ({
-  id: `id${n}`,
-  n,
-  kind: "storm.work",
-  state: "done",
-  attempt: 1,
-  maxAttempts: 4,
-  claimCount: 1,
-  crashCount: 0,
-  token: `t${n}`,
-  key: null,
-  other: false,
-  resultToken: `t${n}`,
-  reason: null,
-  ...more,
-});
-
-/** Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. A batch, and what follows
- * it. The key is asked for again with another payload. The first and the last are of one group. */
-function goodRun(): Run {
-  let seq = 0;
-  const audit: AuditFact[] = [];
-  const note = (id: string, what: string, token: string | null, claimCount: number | null = null): void => {
-    audit.push({
-      seq: (seq += 1),
-      xact: what.startsWith("ended") ? `x${seq - 1}` : `x${seq}`,
-      job: id,
-      what,
-      token,
-      claimCount,
-    });
-  };
-  const execs: Facts["execs"] = [];
-  const effects: Facts["effects"] = [];
-  const exec = (id: string, token: string, what: "start" | "end" | "chunk", item: number | null = null): void => {
-    execs.push({ seq: (seq += 1), job: id, token, what, item });
-  };
-  const run = (n: number, token: string, claim: number, between: () => void): void => {
-    const id = `id${n}`;
-    note(id, "pending>running", token, claim);
-    exec(id, token, "start");
-    between();
-    exec(id, token, "end");
-    note(id, "running>gone", token, claim);
-    note(id, "ended:done", token, claim);
-  };
-  const effect = (n: number, token: string, what: "complete" | "step" | "chunks", item = 0): void => {
-    effects.push({ seq: (seq += 1), job: `id${n}`, token, what, item });
-  };
-  for (const n of [1, 2, 3, 4, 5, 6]) note(`id${n}`, "accepted", null, 0);
-  run(1, "t1", 1, () => {});
-  run(2, "t2", 1, () => {});
-  run(3, "t3", 1, () => effect(3, "t3", "complete"));
-  run(4, "t4", 1, () => effect(4, "t4", "step"));
-  run(5, "t5", 1, () => {
-    for (const start of [0, 2]) {
-      exec("id5", "t5", "chunk", start);
-      effect(5, "t5", "chunks", start);
-      effect(5, "t5", "chunks", start + 1);
-    }
-  });
-  note("id6", "light", "t6a");
-  exec("id6", "t6a", "start");
-  note("id6", "pending>running", "t6a", 1);
-  note("id6", "running>pending", "t6a", 1);
-  run(6, "t6", 2, () => {});
-  const ask = (op: number, asked: Extract<Line, { is: "asked" }>["jobs"]): Line => ({
-    at: op,
-    op,
-    is: "asked",
-    verb: "enqueue",
-    jobs: asked,
-  });
-  const ok = (op: number, ids: string[], created = ids.map(() => true), conflict = ids.map(() => false)): Line => ({
-    at: op,
-    op,
-    is: "ok",
-    ids,
-    created,
-    conflict,
-  });
-  return {
-    lines: [
-      { at: 0, phase: "begin" },
-      { at: 1, phase: "faults" },
-      ask(1, [{ n: 1, group: "g" }]),
-      ok(1, ["id1"]),
-      { at: 2, fault: "kill -9" },
-      ask(2, [{ n: 2, key: "k2" }]),
-      { at: 2, op: 2, is: "unknown", error: "no answer" },
-      ask(3, [{ n: 2, key: "k2" }]),
-      ok(3, ["id2"], [false]),
-      ask(4, [
-        { n: 3, effect: "complete" },
-        { n: 4, effect: "step" },
-        { n: 5, effect: "chunks", items: 4 },
-      ]),
-      ok(4, ["id3", "id4", "id5"]),
-      ask(5, [{ n: 7 }]),
-      { at: 5, op: 5, is: "failed", error: "refused" },
-      { at: 6, op: 7, is: "asked", verb: "put", jobs: [{ n: 8, key: "p8", sha256: "h8" }] },
-      { at: 6, op: 7, is: "unknown", error: "no answer" },
-      { at: 6, op: 8, is: "asked", verb: "put", jobs: [{ n: 8, key: "p8", sha256: "h8" }] },
-      { at: 6, op: 8, is: "ok", ids: ["id8"], created: [false] },
-      { at: 7, arrived: "p8", sha256: "h8" },
-      { at: 8, op: 10, is: "asked", verb: "batch", jobs: [{ n: 9, key: "b9", items: 3 }] },
-      { at: 8, op: 10, is: "ok", ids: ["b"] },
-      { at: 100, phase: "healed" },
-      ask(11, [{ n: 2, key: "k2", other: true }]),
-      ok(11, ["id2"], [false], [true]),
-      ask(6, [{ n: 6, group: "g" }]),
-      ok(6, ["id6"]),
-      { at: 200, phase: "drained" },
-    ],
-    facts: {
-      jobs: [job(1), job(2, { key: "k2" }), job(3), job(4), job(5), job(6, { claimCount: 2 }), job(-1)],
-      audit,
-      execs,
-      effects,
-      charged: new Map(),
-      troubled: new Map(),
-      keys: new Map([["k2", "id2"]]),
-      purged: new Set(["id0"]),
-      purgedEarly: [],
-      batches: [
-        {
-          id: "b",
-          key: "b9",
-          state: "done",
-          total: 3,
-          ended: 3,
-          completions: 1,
-          outcomes: 3,
-          doubles: 0,
-          unmatched: 0,
-          follow: 1,
-        },
-      ],
-      parcels: [{ key: "p8", sha256: "h8", contentSha256: "h8", acked: true }],
-    },
-  };
-}
+import { goodRun, job, type Run } from "./good-run.ts";
 
 const auditOf = (run: Run, id: string, what: string): AuditFact =>
   run.facts.audit.find((entry) => entry.job === id && entry.what === what)!;
 const jobOf = (run: Run, n: number): JobFact => run.facts.jobs.find((fact) => fact.n === n)!;
 const lineOf = (run: Run, op: number, is: "asked" | "ok"): Line =>
   run.lines.find((line) => "op" in line && line.op === op && line.is === is)!;
+const idAt = ({ facts }: Run, id: string): number => facts.jobs.findIndex((fact) => fact.id === id);
+const endOf = ({ facts }: Run, id: string): Facts["execs"][number] =>
+  facts.execs.find((exec) => exec.job === id && exec.what === "end")!;
+const forgetAsking = (lines: Line[], op: number): void => {
+  lines.splice(
+    lines.findIndex((line) => "op" in line && line.op === op),
+    2,
+  );
+};
 const addExec = (run: Run, n: number, what: "start" | "end" | "chunk", item: number | null): void => {
   run.facts.execs.push({ seq: 1, job: `id${n}`, token: `t${n}`, what, item });
 };
@@ -181,12 +43,12 @@ test("a run that went well passes, and everything was looked at", () => {
   expect(verdict.violations).toEqual([]);
   expect(Object.keys(verdict.looked).toSorted()).toEqual([...COVERED_BY_STORMS, "I14", "enough"].toSorted());
   expect(verdict.counts).toEqual({
-    asked: 10,
-    ok: 7,
+    asked: 16,
+    ok: 13,
     failed: 1,
     unknown: 2,
-    jobs: 7,
-    done: 7,
+    jobs: 12,
+    done: 11,
     faults: 1,
     forgotten: 0,
   });
@@ -390,8 +252,45 @@ describe("a run that went wrong is found out", () => {
       "I16",
       (run) => (run.facts.execs.find((exec) => exec.job === "id6")!.seq = 0.5),
     ],
+    ["an acknowledged payload is lost with its job", "I17", (run) => void run.facts.jobs.splice(idAt(run, "id23"), 1)],
+    ["an older payload took the place of a newer one", "I17", (run) => (run.facts.jobs[idAt(run, "id21")]!.n = 21)],
+    ["what coalesces is not done", "I17", (run) => (run.facts.jobs[idAt(run, "id23")]!.state = "dead")],
+    [
+      "the newest payload was not run",
+      "I17",
+      ({ facts }) => {
+        for (const exec of facts.execs) if (exec.job === "id21") exec.item = 21;
+      },
+    ],
+    ["a payload that nobody asked for was run", "I2", (run) => (endOf(run, "id21").item = 99)],
+    ["a payload that nobody asked for is the newest", "I2", (run) => (run.facts.jobs[idAt(run, "id21")]!.n = 99)],
+    [
+      "two open jobs of one coalescing key",
+      "I17",
+      (run) => (auditOf(run, "id23", "accepted").seq = auditOf(run, "id21", "accepted").seq + 0.5),
+    ],
+    [
+      "two callers were told that they had made one job",
+      "I17",
+      (run) => Object.assign(lineOf(run, 22, "ok"), { created: [true] }),
+    ],
+    ["a death was followed twice", "I18", ({ facts }) => void facts.followers.set("id24", 3)],
+    ["a death was not followed", "I18", ({ facts }) => void facts.followers.set("id24", 1)],
+    ["a job was followed though it did not die", "I18", ({ facts }) => void facts.followers.set("id1", 1)],
+    ["a job follows one that is none", "I18", ({ facts }) => void facts.followers.set("id99", 1)],
+    ["a dead job ran again, and nobody asked for that", "I9", ({ lines }) => forgetAsking(lines, 25)],
+    ["a dead job was put away, and nobody asked for that", "I9", ({ lines }) => forgetAsking(lines, 26)],
+    [
+      "what was buried ran again",
+      "I9",
+      (run) => {
+        forgetAsking(run.lines, 25);
+        auditOf(run, "id24", "running>dead").what = "pending>dead";
+      },
+    ],
     ["it never came to rest", "I15", ({ lines }) => void lines.pop()],
     ["it came to rest too late", "I15", ({ lines }) => (lines.at(-1)!.at = 1e7)],
+    ["something still waits", "I15", (run) => (run.facts.jobs.at(-1)!.state = "pending")],
     ["something still runs", "I15", ({ facts }) => void facts.jobs.push(job(1, { state: "running", n: -1 }))],
     [
       "what was asked after the last fault failed",
@@ -427,9 +326,19 @@ test("a storm of the wrong kind does not pass, nor one that had nothing to judge
   expect(violations).toContain('enough: "kill -9" happened 1 times, 2 were to be expected');
   expect(violations).toContain('enough: "failover" happened 0 times, 1 were to be expected');
   const quiet = lines.filter((line) => !("op" in line && line.op === 10));
-  const none = { ...facts, batches: [], jobs: facts.jobs.filter(({ n }) => n >= 0) };
+  const none = { ...facts, batches: [], jobs: facts.jobs.filter(({ id }, at) => id !== "id-1" || at > 6) };
   expect(judge(quiet, none, { covers: COVERED_BY_STORMS }).violations).toEqual([
     "enough: there was nothing to judge I10 by",
+  ]);
+});
+
+test("a storm with too few jobs that outlast their lease does not pass", () => {
+  const { lines, facts } = goodRun();
+  const asked = lines.find((line) => "op" in line && line.op === 4 && line.is === "asked");
+  if (asked && "jobs" in asked) asked.jobs[2]!.long = true;
+  expect(judge(lines, facts, { leastLong: 1 }).violations).toEqual([]);
+  expect(judge(lines, facts, { leastLong: 2 }).violations).toEqual([
+    "enough: 1 jobs that outlast their lease were done, not 2",
   ]);
 });
 
@@ -454,6 +363,7 @@ test("a run in which everything errored does not pass, though nothing in it is w
     execs: [],
     effects: [],
     keys: new Map(),
+    followers: new Map(),
     batches: [],
     parcels: [],
   };

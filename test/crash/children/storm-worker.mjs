@@ -7,10 +7,11 @@
 //   ms        how long it takes
 //   stubborn  does not listen to its signal
 //   spin      blocks the event loop for so many milliseconds
+//   until     it is put off until then (milliseconds of the machine's clock)
 //   die       "kill", "abort", "memory", "loop": ends its process in that way
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { defineBatch, defineJob, Fatal, open } from "../../../dist/index.js";
+import { defineBatch, defineJob, Fatal, open, Snooze } from "../../../dist/index.js";
 
 const config = JSON.parse(process.argv[2]);
 const say = (what, fields = {}) => process.stdout.write(`${JSON.stringify({ what, ...fields })}\n`);
@@ -105,10 +106,11 @@ function end(die) {
 }
 
 async function run(job) {
-  const { n, ms = 0, fail = 0, fatal, effect: what, items = 0, die, stubborn, spin } = job.payload;
+  const { n, ms = 0, fail = 0, fatal, effect: what, items = 0, die, stubborn, spin, until = 0 } = job.payload;
   await note(job, "start");
+  if (Date.now() < until) throw new Snooze("50ms");
   if (die) end(die);
-  if (spin) for (const until = Date.now() + spin; Date.now() < until;);
+  if (spin) for (const spun = Date.now() + spin; Date.now() < spun;);
   if (ms > 0) await sleep(ms, undefined, stubborn ? {} : { signal: job.signal });
   if (fatal) throw new Fatal(HARD[n % HARD.length]);
   if (job.attempt <= fail) throw new Error(HARD[n % HARD.length]);
@@ -151,6 +153,18 @@ const light = defineJob("storm.light", {
 // Purged soon after its end: see support/history/facts.ts.
 const brief = defineJob("storm.brief", { ...common, keepDone: "15s", run });
 const after = defineJob("storm.after", { ...common, run: () => undefined });
+const afterDeath = defineJob("storm.after-death", { ...common, run: () => undefined });
+// Says which payload it ran with.
+const newest = defineJob("storm.newest", {
+  ...common,
+  async run(job) {
+    const { n, ms } = job.payload;
+    await note(job, "start", n);
+    await sleep(ms, undefined, { signal: job.signal });
+    await note(job, "end", n);
+    return { token: job.token };
+  },
+});
 const batch = defineBatch("storm.batch", {
   ...common,
   concurrency: 20,
@@ -212,7 +226,7 @@ process.on("SIGTERM", () => {
     },
   );
 });
-await hf.work([work, loop, light, brief, after, batch], {
+await hf.work([work, loop, light, brief, after, afterDeath, newest, batch], {
   concurrency: config.concurrency ?? 8,
   name: config.name,
   grace: config.grace ?? "200ms",

@@ -9,7 +9,7 @@ import { type Place, SCHEMA, sleep, type Storm } from "./storm.ts";
 export type Fault = (storm: Storm) => Promise<void>;
 
 /** Waits, and heals; if the storm ends meanwhile, that heals. */
-async function lasting(storm: Storm, ms: number, heal: () => void | Promise<void>): Promise<void> {
+export async function lasting(storm: Storm, ms: number, heal: () => void | Promise<void>): Promise<void> {
   storm.heals.add(heal);
   await sleep(ms);
   if (storm.heals.delete(heal)) await heal();
@@ -262,7 +262,9 @@ export const terminateBackends: Fault = async (storm) => {
     const ended = await storm.ask<{ ended: boolean }>(
       `select pg_terminate_backend(pid) as ended from (
          select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
+           and application_name <> $1
          order by random() limit 3) as victims`,
+      [SNAPSHOT],
     );
     hit += ended.filter((row) => row.ended).length;
     await sleep(60);
@@ -314,6 +316,37 @@ export const goReadOnly: Fault = async (storm) => {
   storm.history.fault("PostgreSQL: read-only");
   await lasting(storm, storm.random.whole(300, 3_000), () => turn("off"));
 };
+
+/** The application that keeps a snapshot: it is spared when connections are ended. */
+export const SNAPSHOT = "old snapshot";
+
+/**
+ * Somebody keeps a snapshot, in a transaction with a number of its own: nothing that goes from now on can be cleaned away, and every index keeps
+ * its dead entries.
+ */
+async function keepSnapshot(storm: Storm): Promise<() => Promise<void>> {
+  const client = new Client({
+    connectionString: storm.server.url(),
+    connectionTimeoutMillis: 2_000,
+    application_name: SNAPSHOT,
+  });
+  client.on("error", () => {});
+  await client.connect();
+  await client.query("begin isolation level repeatable read; select pg_current_xact_id()");
+  storm.history.fault("PostgreSQL: old snapshot");
+  return () => client.end().catch(() => {});
+}
+
+/** For a while. A server that is away just now has none. */
+export const holdSnapshot: Fault = async (storm) => {
+  const release = await keepSnapshot(storm).catch(() => undefined);
+  if (release) await lasting(storm, storm.random.whole(2_000, 8_000), release);
+};
+
+/** From now on, until the faults are over. */
+export async function holdSnapshotThroughout(storm: Storm): Promise<void> {
+  storm.heals.add(await keepSnapshot(storm));
+}
 
 /** Everything stands still, as under a machine that is suspended. */
 export const freezePostgres: Fault = async (storm) => {

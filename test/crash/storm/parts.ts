@@ -4,6 +4,8 @@ import {
   freeze,
   freezePostgres,
   goReadOnly,
+  holdSnapshot,
+  holdSnapshotThroughout,
   kill,
   killBackend,
   killPostmaster,
@@ -16,6 +18,8 @@ import {
   terminateBackends,
 } from "./faults.ts";
 import { failOver, routeToBoth } from "./failover.ts";
+import { isSlower } from "./held.ts";
+import { PEOPLE } from "./people.ts";
 import { findPgbouncer, routeToPgbouncer } from "./pgbouncer.ts";
 import { feedOneOfEach, feedPoison } from "./poison.ts";
 import { whatGrew } from "./soak.ts";
@@ -32,6 +36,8 @@ export interface Part {
   perMinute: Record<string, number>;
   /** The share of operations that must be answered while faults go on. */
   okShare?: number;
+  /** Of jobs that run for longer than their lease, so many must be done. */
+  leastLong?: number;
   /** Before everything is stopped: what is wrong that the judge does not see. */
   after?(storm: Storm): Promise<string[]>;
   /** Only when it is asked for by name. */
@@ -41,19 +47,17 @@ export interface Part {
 }
 
 const deaths: Nemesis = { rest: [150, 600], faults: [kill] };
+const people: Nemesis = { rest: [300, 1_500], faults: PEOPLE };
 
 export const PARTS: Record<string, Part> = {
   kills: {
     seconds: 30,
-    nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }],
-    perMinute: { "kill -9": 10, SIG: 2 },
+    nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }, people],
+    perMinute: { "kill -9": 10, SIG: 2, "people: ": 5 },
   },
   network: {
     seconds: 40,
-    nemeses: [
-      { rest: [50, 300], faults: [network] },
-      { rest: [50, 400], faults: [network] },
-    ],
+    nemeses: [{ rest: [50, 300], faults: [network] }, { rest: [50, 400], faults: [network] }, people],
     first: (storm) => loseReplies(storm, 0.02),
     perMinute: {
       "network: ": 20,
@@ -68,7 +72,7 @@ export const PARTS: Record<string, Part> = {
   },
   postgres: {
     seconds: 40,
-    options: { settings: { max_connections: 80 } },
+    options: { long: 0.02, settings: { max_connections: 80 } },
     nemeses: [
       {
         rest: [800, 2_500],
@@ -83,11 +87,20 @@ export const PARTS: Record<string, Part> = {
           exhaustConnections,
           freezePostgres,
           goReadOnly,
+          holdSnapshot,
         ],
       },
+      people,
     ],
     perMinute: { "PostgreSQL: ": 5 },
     okShare: 0.3,
+  },
+  held: {
+    seconds: 40,
+    nemeses: [{ rest: [2_000, 5_000], faults: [kill, term, terminateBackends] }],
+    first: holdSnapshotThroughout,
+    perMinute: { "kill -9": 2 },
+    after: isSlower,
   },
   deaf: {
     seconds: 20,
@@ -124,14 +137,23 @@ export const PARTS: Record<string, Part> = {
   },
   soak: {
     seconds: 600,
-    options: { report: true, settings: { max_connections: 80, max_wal_size: "256MB" } },
+    options: { report: true, long: 0.03, settings: { max_connections: 80, max_wal_size: "256MB" } },
     nemeses: [
       { rest: [1_500, 4_000], faults: [kill, freeze, term] },
       { rest: [1_000, 4_000], faults: [network] },
       {
         rest: [20_000, 40_000],
-        faults: [stopPostgres, killPostmaster, killBackend, terminateBackends, exhaustConnections, goReadOnly],
+        faults: [
+          stopPostgres,
+          killPostmaster,
+          killBackend,
+          terminateBackends,
+          exhaustConnections,
+          goReadOnly,
+          holdSnapshot,
+        ],
       },
+      { rest: [1_000, 5_000], faults: PEOPLE },
     ],
     first: (storm) => loseReplies(storm, 0.002),
     perMinute: {
@@ -143,16 +165,18 @@ export const PARTS: Record<string, Part> = {
       "PostgreSQL: ": 0.5,
     },
     after: whatGrew,
+    leastLong: 20,
     okShare: 0.3,
   },
   everything: {
     isExtra: true,
     seconds: 60,
-    options: { settings: { max_connections: 80 } },
+    options: { long: 0.02, settings: { max_connections: 80 } },
     nemeses: [
       { rest: [400, 1_500], faults: [kill, kill, freeze, term] },
       { rest: [200, 1_500], faults: [network] },
-      { rest: [5_000, 15_000], faults: [stopPostgres, killPostmaster, killBackend, terminateBackends] },
+      { rest: [5_000, 15_000], faults: [stopPostgres, killPostmaster, killBackend, terminateBackends, holdSnapshot] },
+      people,
     ],
     first: (storm) => loseReplies(storm, 0.005),
     perMinute: { "kill -9": 3, "network: ": 5, "PostgreSQL: ": 1 },

@@ -5,7 +5,7 @@ import { SCHEMA, type Storm } from "./storm.ts";
 const WAYS = ["loop", "memory", "abort", "kill"] as const;
 
 async function feed(storm: Storm, way: (typeof WAYS)[number]): Promise<void> {
-  await storm.producers.add({ die: true }, { die: way });
+  await storm.producers.add({ die: true, onDead: true }, { die: way });
   storm.history.fault(`poison: ${way}`);
 }
 

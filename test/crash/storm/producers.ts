@@ -1,11 +1,13 @@
 // What is asked for during a storm: single enqueues, many at once, in callers' own transactions, with keys (again and
-// again when the answer is unknown), in groups, later, with priorities, things that are refused, cancels, batches, and parcels.
+// again when the answer is unknown), in groups, later, with priorities, under coalescing keys, from SQL, things that are refused, cancels,
+// batches, and parcels.
 // A recipient of the parcels is here as well: it takes in whatever arrives, and says what.
 // Each is in the history before it is sent.
 import { createHash } from "node:crypto";
 import { Client } from "pg";
 import { defineBatch, defineJob, type Enqueued, type EnqueueOptions, type Holdfast } from "#src/index.js";
-import { BRIEF } from "../../support/history/facts.ts";
+import { quoteSchema } from "#src/shared/quote-schema.js";
+import { AFTER_DEATH, BRIEF, NEWEST } from "../../support/history/facts.ts";
 import type { Asked, History } from "../../support/history/record.ts";
 import type { Random } from "../../support/random.ts";
 
@@ -14,6 +16,7 @@ const work = defineJob("storm.work", { attempts: 4, run: () => undefined });
 const loop = defineJob("storm.loop", { attempts: 2, run: () => undefined });
 const brief = defineJob(BRIEF, { attempts: 4, run: () => undefined });
 const light = defineJob("storm.light", { attempts: 4, run: () => undefined });
+const newest = defineJob(NEWEST, { attempts: 4, run: () => undefined });
 const batch = defineBatch<unknown, unknown, "saved">("storm.batch", {
   concurrency: 20,
   attempts: 4,
@@ -30,6 +33,9 @@ export interface ProducersInput {
   /** Jobs that may wait. */
   backlog: number;
   batches: boolean;
+  /** The share of jobs that run for longer than their lease. */
+  long: number;
+  schema: string;
   waiting(): Promise<number>;
 }
 
@@ -51,6 +57,9 @@ interface Wanted {
   payload: object;
   options: EnqueueOptions;
 }
+
+/** And as much again in three chunks: with a lease of a second, several beats. */
+const LONG_MS = 1_200;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -82,12 +91,20 @@ export function makeProducers(input: ProducersInput): Producers {
       asked.key = `k${n}`;
       options.key = asked.key;
     }
+    if (asked.fatal && random.chance(0.6)) {
+      asked.onDead = true;
+      options.onDead = { kind: AFTER_DEATH };
+    }
+    if (!asked.light && random.chance(0.05)) asked.snooze = true;
+    if (asked.effect === "chunks" && !asked.brief && random.chance(input.long)) asked.long = true;
     if (random.chance(0.1)) options.priority = random.whole(-3, 3);
     if (random.chance(0.1)) options.delay = `${random.whole(1, 400)}ms`;
     if (!asked.light && random.chance(0.1)) options.group = asked.group = `g${random.whole(0, 9)}`;
     const payload = {
       ...asked,
       ...(asked.light || random.chance(0.3) ? {} : { ms: random.whole(1, 40) }),
+      ...(asked.long ? { ms: LONG_MS } : {}),
+      ...(asked.snooze ? { until: Date.now() + random.whole(50, 600) } : {}),
       ...(random.chance(0.1) ? { stubborn: true } : {}),
       ...extra,
     };
@@ -133,6 +150,13 @@ export function makeProducers(input: ProducersInput): Producers {
     }
   }
 
+  /** One that surely dies, and is followed. */
+  async function doomed(): Promise<void> {
+    const n = (last += 1);
+    const asked: Asked = { n, key: `k${n}`, fatal: true, onDead: true };
+    await one({ asked, kind: work, payload: asked, options: { key: `k${n}`, onDead: { kind: AFTER_DEATH } } });
+  }
+
   async function many(): Promise<void> {
     // Very many that are alike are sent by COPY.
     const isCopy = random.chance(0.06);
@@ -165,7 +189,9 @@ export function makeProducers(input: ProducersInput): Producers {
       try {
         await client.connect();
         await client.query("begin");
-        answer = await hf.enqueue(wanted.kind, wanted.payload, { ...wanted.options, tx: client });
+        answer = random.chance(0.3)
+          ? await fromSql(client, wanted)
+          : await hf.enqueue(wanted.kind, wanted.payload, { ...wanted.options, tx: client });
         if (random.chance(0.2)) {
           await client.query("rollback");
           throw new Error("rolled back");
@@ -181,6 +207,37 @@ export function makeProducers(input: ProducersInput): Producers {
         leave();
       }
     });
+  }
+
+  /** As a trigger or a program in another language does it. */
+  async function fromSql(client: Client, { kind, payload, options }: Wanted): Promise<Enqueued> {
+    const { rows } = await client.query<Enqueued>(
+      `select id, created, conflict, coalesced from ${quoteSchema(input.schema)}.enqueue($1, $2::jsonb, key => $3, group_key => $4,
+         delay => $5::interval, priority => $6, attempts => 4, on_dead => $7::jsonb)`,
+      [
+        kind.kind,
+        JSON.stringify(payload),
+        options.key ?? null,
+        options.group ?? null,
+        options.delay === undefined ? null : options.delay.replace("ms", " milliseconds"),
+        options.priority ?? 0,
+        options.onDead === undefined ? null : JSON.stringify(options.onDead),
+      ],
+    );
+    return rows[0]!;
+  }
+
+  /** Under one of a few coalescing keys, of which most are open at any time. */
+  async function coalesced(): Promise<void> {
+    const n = (last += 1);
+    const coalesce = `c${random.whole(0, 5)}`;
+    const op = history.asked("coalesce", [{ n, coalesce }]);
+    try {
+      const { id, created } = await hf.enqueue(newest, { n, ms: random.whole(0, 300) }, { coalesce });
+      history.ok(op, { ids: [id], created: [created] });
+    } catch (error) {
+      history.notOk(op, "unknown", error);
+    }
   }
 
   async function again(): Promise<void> {
@@ -269,7 +326,9 @@ export function makeProducers(input: ProducersInput): Producers {
   }
 
   async function produce(index: number): Promise<void> {
-    // However short the storm is, it has both.
+    // However short the storm is, it has some of each.
+    if (index === 0) await doomed();
+    if (index === 0) await coalesced();
     if (index === 0) await post();
     if (index === 0 && input.batches) await makeBatch();
     while (!isOver) {
@@ -280,7 +339,8 @@ export function makeProducers(input: ProducersInput): Producers {
       const lot = random();
       if (lot < 0.55) await Promise.all(Array.from({ length: random.whole(1, 8) }, () => one()));
       else if (lot < 0.75) await many();
-      else if (lot < 0.85) await inTransaction();
+      else if (lot < 0.83) await inTransaction();
+      else if (lot < 0.86) await coalesced();
       else if (lot < 0.91) await again();
       else if (lot < 0.93) await refused();
       else if (lot < 0.97) await cancel();
@@ -309,10 +369,12 @@ export function makeProducers(input: ProducersInput): Producers {
     add: (asked, payload = {}) => {
       const n = (last += 1);
       const kind = "die" in payload && payload.die === "loop" ? loop : work;
-      return one({ asked: { n, ...asked }, kind, payload: { n, ...asked, ...payload }, options: {} });
+      const options = asked.onDead ? { onDead: { kind: AFTER_DEATH } } : {};
+      return one({ asked: { n, ...asked }, kind, payload: { n, ...asked, ...payload }, options });
     },
     async tail(count) {
       for (let done = 0; done < count; done += 1) await one(want({}, {}));
+      await coalesced();
       await post();
       if (input.batches) await makeBatch();
     },

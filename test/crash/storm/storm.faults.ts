@@ -53,6 +53,7 @@ for (const name of wanted) {
       // In a short one nothing need be due.
       const covers = seconds < 120 ? COVERED_BY_STORMS : [...COVERED_BY_STORMS, "I14"];
       const expected: Expectations = { leastFaults, covers };
+      if (part.leastLong !== undefined) expected.leastLong = part.leastLong;
       if (part.okShare !== undefined) expected.okShare = part.okShare;
       const outcome = await endStorm(storm, name, seed, expected, wrong);
       const { looked, ...rest } = outcome;

@@ -5,6 +5,7 @@ import { Client } from "pg";
 import { openPostgres } from "#src/db/postgres.js";
 import { type Holdfast, open } from "#src/index.js";
 import { assertSound } from "../../support/assert-sound.ts";
+import { findDamage } from "../../support/damage.ts";
 import { type Facts, gatherFacts, instrumentation } from "../../support/history/facts.ts";
 import { type Expectations, judge, type Verdict } from "../../support/history/judge.ts";
 import { keepRun } from "../../support/history/keep.ts";
@@ -41,6 +42,8 @@ export interface StormOptions {
   heapMb?: number;
   /** No jobs that need order or time of their own. */
   batches?: boolean;
+  /** The share of jobs in chunks that run for longer than their lease. */
+  long?: number;
 }
 
 export interface Route {
@@ -154,6 +157,8 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
     loops: options.producers ?? 4,
     backlog: options.backlog ?? 1_500,
     batches: options.batches ?? true,
+    long: options.long ?? 0,
+    schema: SCHEMA,
     waiting: async () =>
       (await ask<{ count: number }>(`select count(*)::integer as count from ${SCHEMA}.jobs where state <> 'dead'`))[0]!
         .count,
@@ -191,6 +196,8 @@ export interface Outcome extends Verdict {
   again: number;
   /** Attempts that were charged because a statement of the handler's own did not get through. */
   troubled: number;
+  /** Indexes and tables in which amcheck looked for damage. */
+  checked: number;
   drainedInMs: number;
 }
 
@@ -236,6 +243,7 @@ export async function endStorm(
   let facts: Facts;
   const beside = [...wrong];
   let troubled = 0;
+  let checked = 0;
   try {
     facts = await gatherFacts(db, SCHEMA);
     verdict = judge(history.lines, facts, expected);
@@ -244,6 +252,9 @@ export async function endStorm(
       if (exit.code !== 0) beside.push(`I15: ${name} did not stop cleanly: ${JSON.stringify(exit)} ${errors}`);
     }
     await assertSound(db, SCHEMA, { idle: true }).catch((error: Error) => beside.push(error.message));
+    const { damage, looked } = await findDamage(db);
+    beside.push(...damage);
+    checked = looked;
     verdict.violations.unshift(...beside);
   } finally {
     await db.close();
@@ -259,6 +270,7 @@ export async function endStorm(
     faults: { ...history.faults },
     drainedInMs,
     troubled,
+    checked,
     ...claims!,
     ...verdict,
   };

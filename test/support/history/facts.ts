@@ -17,6 +17,8 @@ export interface JobFact {
   crashCount: number;
   token: string | null;
   key: string | null;
+  /** Its coalescing key. */
+  coalesce: string | null;
   /** It has the other one of the payloads that its key was asked with. */
   other: boolean;
   /** The token that its handler returned, if it returned one. */
@@ -66,6 +68,8 @@ export interface Facts {
   /** Finished jobs that are gone, and those of them that went before their time. */
   purged: Set<string>;
   purgedEarly: string[];
+  /** How many jobs follow one because it died. */
+  followers: Map<string, number>;
   batches: BatchFact[];
   parcels: ParcelFact[];
 }
@@ -96,6 +100,11 @@ export interface BatchFact {
 /** The kind whose jobs are purged during a storm, and when: long after the last time that its enqueue can be sent again. */
 export const BRIEF = "storm.brief";
 export const BRIEF_MS = 15_000;
+
+/** The kind whose jobs coalesce: `n` of its payload is the newest that its row knows. */
+export const NEWEST = "storm.newest";
+/** The kind that follows a death. */
+export const AFTER_DEATH = "storm.after-death";
 
 /** Call it on a schema that exists and is empty. */
 export const instrumentation = (schema: string): string => {
@@ -184,10 +193,10 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
   const jobs = await rows<JobFact>(
     `select id, coalesce((payload ->> 'n')::integer, -1) as n, kind, state::text, attempt,
        max_attempts as "maxAttempts", claim_count as "claimCount", crash_count::integer as "crashCount",
-       token::text, key, payload ? 'other' as other, null as "resultToken", last_error ->> 'reason' as reason from ${s}.jobs where batch_id is null
+       token::text, key, coalesce_key as coalesce, payload ? 'other' as other, null as "resultToken", last_error ->> 'reason' as reason from ${s}.jobs where batch_id is null
      union all
      select id, coalesce((payload ->> 'n')::integer, -1), kind, state::text, attempt, max_attempts, claim_count, 0,
-       token::text, key, payload ? 'other', result ->> 'token', last_error ->> 'reason' from ${s}.job_history`,
+       token::text, key, coalesce_key, payload ? 'other', result ->> 'token', last_error ->> 'reason' from ${s}.job_history`,
   );
   const audit = await rows<AuditFact>(
     `select seq::double precision as seq, xact, job, what, token, claim_count as "claimCount" from proof.audit
@@ -223,6 +232,12 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
        select * from ${s}.batch_log l where l.batch_id = b.id order by l.n desc limit 1) l`,
     [follow],
   );
+  const followers = await rows<{ job: string; count: number }>(
+    `select payload #>> '{job,id}' as job, count(*)::integer as count from (
+       select payload from ${s}.jobs where kind = $1 union all select payload from ${s}.job_history where kind = $1
+     ) f group by 1`,
+    [AFTER_DEATH],
+  );
   const parcels = await rows<ParcelFact>(
     `select p.key, encode(p.sha256, 'hex') as sha256, p.acked_at is not null as acked,
        (select encode(sha256(string_agg(c.bytes, ''::bytea order by c.n)), 'hex') from ${s}.parcel_chunks c
@@ -239,6 +254,7 @@ export async function gatherFacts(db: Queryable, schema: string, follow = "storm
     keys: new Map(keys.map(({ key, job }) => [key, job])),
     purged: new Set(audit.filter((entry) => entry.what.startsWith("purged")).map((entry) => entry.job)),
     purgedEarly: audit.filter((entry) => entry.what === "purged-early").map((entry) => entry.job),
+    followers: new Map(followers.map(({ job, count }) => [job, count])),
     batches,
     parcels,
   };

@@ -67,6 +67,7 @@ function tablesOf(facts: Facts): Record<keyof Facts, Row[]> {
     keys: pairs(facts.keys, "key", "job"),
     purged: idsOf(facts.purged),
     purgedEarly: idsOf(facts.purgedEarly),
+    followers: pairs(facts.followers, "job", "count"),
     batches: rows(facts.batches),
     parcels: rows(facts.parcels),
   };
@@ -87,6 +88,7 @@ function factsOf(tables: ReadonlyMap<string, Row[]>): Facts {
     keys: new Map(rows<{ key: string; job: string }>("keys").map(({ key, job }) => [key, job])),
     purged: new Set(jobs("purged")),
     purgedEarly: jobs("purgedEarly"),
+    followers: counts("followers"),
     batches: rows("batches"),
     parcels: rows("parcels"),
   };

@@ -20,11 +20,20 @@ export interface Asked {
   light?: boolean;
   /** It may be purged BRIEF_MS after its end. */
   brief?: boolean;
+  /** It is put off until a moment soon after it was asked for, which is no attempt. */
+  snooze?: boolean;
+  /** It runs for longer than its lease. */
+  long?: boolean;
+  /** If it dies, another job follows. */
+  onDead?: boolean;
+  /** Its coalescing key. */
+  coalesce?: string;
   /** Of a parcel: the hash of its bytes. (Of a batch, `items` is how many it has.) */
   sha256?: string;
 }
 
-export type Verb = "enqueue" | "cancel" | "put" | "batch";
+/** `coalesce`: an enqueue that need not become a job of its own. `retry`, `discard`: of jobs that are dead. */
+export type Verb = "enqueue" | "coalesce" | "cancel" | "retry" | "discard" | "put" | "batch";
 
 export type Line =
   /** A recipient got a parcel, all of it. */

@@ -1,0 +1,99 @@
+// What people do meanwhile: they pause a queue, take a running job away from its worker, ask a worker to take no more, run a dead job again, put
+// one away. Each goes the way of the producers, through whatever the network does, and may get no answer. What has to be undone is
+// asked for until it is.
+import type { Job } from "#src/index.js";
+import { type Fault, lasting } from "./faults.ts";
+import { sleep, type Storm } from "./storm.ts";
+
+const HEAL_MS = 30_000;
+
+/** What got no answer may have been done. */
+async function attempt<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch {
+    return undefined;
+  }
+}
+
+async function untilDone(ask: () => Promise<unknown>): Promise<void> {
+  const until = Date.now() + HEAL_MS;
+  for (;;) {
+    try {
+      await ask();
+      return;
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await sleep(100);
+    }
+  }
+}
+
+export const pauseQueue: Fault = async (storm) => {
+  const { queues } = storm.hf;
+  const isPaused = await attempt(() => queues.pause("default", { by: "a storm" }));
+  if (isPaused === true) storm.history.fault("people: queue paused");
+  await lasting(storm, storm.random.whole(200, 1_500), () => untilDone(() => queues.resume("default")));
+};
+
+const numberOf = ({ payload }: Job): number => (payload as { n?: number } | null)?.n ?? -1;
+
+async function listed(storm: Storm, filter: { state: Job["state"]; kind?: string }): Promise<Job[]> {
+  const found = await attempt(() => storm.hf.jobs.list({ ...filter, limit: 50 }));
+  // Those that follow others have no number, and items of batches are not of this.
+  return (found?.jobs ?? []).filter((job) => numberOf(job) >= 0);
+}
+
+export const release: Fault = async (storm) => {
+  const running = await listed(storm, { state: "running" });
+  if (running.length === 0) return;
+  const { id } = storm.random.pick(running);
+  // True: it was still running, and belongs to nobody now.
+  const isReleased = await attempt(() => storm.hf.jobs.release(id).then(() => true));
+  if (isReleased) storm.history.fault("people: job taken away");
+};
+
+/** Those that say that they are hopeless: what ends its process stays dead. A member of a group would join it at the end. */
+async function someDead(storm: Storm): Promise<Job | undefined> {
+  const dead = await listed(storm, { state: "dead", kind: "storm.work" });
+  const hopeless = dead.filter(
+    ({ payload, group }) => (payload as { fatal?: boolean }).fatal === true && group === null,
+  );
+  return hopeless.length === 0 ? undefined : storm.random.pick(hopeless);
+}
+
+async function actOnDead(storm: Storm, verb: "retry" | "discard", name: string): Promise<void> {
+  const job = await someDead(storm);
+  if (!job) return;
+  const op = storm.history.asked(verb, [{ n: numberOf(job) }]);
+  try {
+    await storm.hf.jobs[verb](job.id);
+    storm.history.ok(op, { ids: [job.id] });
+    storm.history.fault(name);
+  } catch (error) {
+    storm.history.notOk(op, "unknown", error);
+  }
+}
+
+export const retryDead: Fault = (storm) => actOnDead(storm, "retry", "people: dead job run again");
+export const discardDead: Fault = (storm) => actOnDead(storm, "discard", "people: dead job put away");
+
+export const drainWorker: Fault = async (storm) => {
+  const { workers } = storm.hf;
+  const list = await attempt(() => workers.list());
+  if (!list || list.workers.length === 0) return;
+  const { id } = storm.random.pick(list.workers);
+  const isDraining = await attempt(() => workers.drain(id, { by: "a storm" }));
+  if (isDraining) storm.history.fault("people: worker asked to take no more");
+  // One that has died meanwhile is not there to be resumed, and need not be.
+  await lasting(storm, storm.random.whole(200, 1_500), () =>
+    untilDone(() => workers.resume(id).catch((error: unknown) => ignoreGone(error))),
+  );
+};
+
+function ignoreGone(error: unknown): void {
+  if ((error as { code?: unknown }).code !== "HOLDFAST_NOT_FOUND") throw error;
+}
+
+/** All of it; what is rarer than the rest is so because it needs a job that is dead. */
+export const PEOPLE: readonly Fault[] = [pauseQueue, release, release, drainWorker, retryDead, discardDead];
