@@ -15,14 +15,14 @@ select c.oid::integer as oid, c.oid::regclass::text as name from pg_class c
 where c.relkind in ('r', 'm', 't') and c.relpersistence <> 't' order by c.oid`;
 
 /** Sentences about what is damaged, and how many indexes and tables were looked at. Nobody may be writing. */
-export async function findDamage({ query }: Asker): Promise<{ looked: number; damage: string[] }> {
-  await query("create extension if not exists amcheck");
+export async function findDamage(db: Asker): Promise<{ looked: number; damage: string[] }> {
+  await db.query("create extension if not exists amcheck");
   const damage: string[] = [];
   async function look(what: string, list: string, check: string): Promise<number> {
-    const { rows } = await query<{ oid: number; name: string }>(list);
+    const { rows } = await db.query<{ oid: number; name: string }>(list);
     for (const { oid, name } of rows) {
       try {
-        const found = await query<{ msg?: string }>(check, [oid]);
+        const found = await db.query<{ msg?: string }>(check, [oid]);
         for (const { msg } of found.rows) if (msg !== undefined) damage.push(`${what} ${name}: ${msg}`);
       } catch (error) {
         damage.push(`${what} ${name}: ${(error as Error).message}`);
