@@ -290,6 +290,62 @@ const MUTANTS = [
     to: "Date.now()",
     tests: ["test/worker/wake-ups.test.ts"],
   },
+  {
+    name: "what is enqueued to a running job that coalesces is forgotten",
+    file: "store/jobs/insert.js",
+    from: "rerun = case when l.state = 'running' then excluded.payload end,",
+    to: "rerun = l.rerun,",
+    tests: ["test/race/coalesce.test.ts", "test/client/coalesce-key.test.ts"],
+  },
+  {
+    name: "a run that was taken away, and enqueued to meanwhile, goes on with the old payload",
+    file: "store/jobs/release.js",
+    from: "payload = coalesce(j.rerun, j.payload),",
+    to: "payload = j.payload,",
+    tests: ["test/client/jobs-release.test.ts", "test/race/coalesce.test.ts"],
+  },
+  {
+    name: "a snooze uses an attempt",
+    file: "store/jobs/settle.js",
+    from: "when d.verdict = 'retry' then j.attempt\n",
+    to: "when d.verdict in ('retry', 'snooze') then j.attempt\n",
+    tests: ["test/worker/outcomes.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a death is not followed",
+    file: "store/jobs/settle.js",
+    from: "where d.verdict = 'dead' and d.on_dead is not null",
+    to: "where false and d.on_dead is not null",
+    tests: ["test/client/on-dead.test.ts"],
+  },
+  {
+    name: "members of a group do not wait for its head",
+    file: "store/jobs/insert.js",
+    from: "g.head = f.id then 0 else 1 end",
+    to: "g.head = f.id then 0 else 0 end",
+    tests: ["test/worker/groups.test.ts", "test/race/group.test.ts"],
+  },
+  {
+    name: "leases expire right after PostgreSQL came up",
+    file: "store/janitor/expire-leases.js",
+    from: "and pg_postmaster_start_time() + l.lease_ms * interval '1 millisecond' < :schema.clock()",
+    to: "",
+    tests: ["test/worker/suspects.test.ts", "test/crash/database-away.test.ts"],
+  },
+  {
+    name: "leases expire though the database was away for longer than they last",
+    file: "store/janitor/expire-leases.js",
+    from: "l.lease_ms < $3::bigint",
+    to: "true",
+    tests: ["test/worker/suspects.test.ts", "test/long/database-away.test.ts", "test/crash/database-away.test.ts"],
+  },
+  {
+    name: "what was taken away from a worker can still be written by it",
+    file: "store/jobs/release.js",
+    from: "  state = 'pending',\n  token = null,",
+    to: "  state = 'running',",
+    tests: ["test/client/jobs-release.test.ts", "test/race/settle-expire.test.ts"],
+  },
 ];
 
 if (process.argv.includes("--list")) {
