@@ -38,8 +38,8 @@ function victim({ places, random }: Storm): Place | undefined {
 
 export const kill: Fault = async (storm) => {
   if (!(await isForgiving(storm))) return;
-  const place = victim(storm);
-  if (place?.worker.child.kill("SIGKILL")) storm.history.fault("kill -9", place.name);
+  const child = victim(storm)?.worker.child;
+  if (child?.kill("SIGKILL")) storm.history.fault("kill -9", child.name);
 };
 
 /** Frozen for longer than a lease, then thawed: whatever it says then is refused. */

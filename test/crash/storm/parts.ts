@@ -22,6 +22,7 @@ import { isSlower } from "./held.ts";
 import { PEOPLE } from "./people.ts";
 import { findPgbouncer, routeToPgbouncer } from "./pgbouncer.ts";
 import { feedOneOfEach, feedPoison } from "./poison.ts";
+import { isLate } from "./recovery.ts";
 import { whatGrew } from "./soak.ts";
 import type { Storm, StormOptions } from "./storm.ts";
 
@@ -54,6 +55,7 @@ export const PARTS: Record<string, Part> = {
     seconds: 30,
     nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }, people],
     perMinute: { "kill -9": 10, SIG: 2, "people: ": 5 },
+    after: isLate,
   },
   network: {
     seconds: 40,

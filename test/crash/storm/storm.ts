@@ -16,6 +16,7 @@ import { killChildren, supervise, type Supervised } from "../../support/processe
 import { makeRandom, type Random } from "../../support/random.ts";
 import { startTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { makeProducers, type Producers } from "./producers.ts";
+import { measureRecovery, type Recovery } from "./recovery.ts";
 
 export const SCHEMA = "hf_storm";
 export type Server = Awaited<ReturnType<typeof startPostgres>>;
@@ -199,6 +200,7 @@ export interface Outcome extends Verdict {
   /** Indexes and tables in which amcheck looked for damage. */
   checked: number;
   drainedInMs: number;
+  recovery: Recovery;
 }
 
 /** Heals, drains, judges, and writes the results down if somebody wants them. `wrong`: what others have found already. */
@@ -269,6 +271,7 @@ export async function endStorm(
     seconds: Math.round((history.lines.at(-1)!.at - startedAt) / 1_000),
     faults: { ...history.faults },
     drainedInMs,
+    recovery: await measureRecovery(storm),
     troubled,
     checked,
     ...claims!,

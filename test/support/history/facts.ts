@@ -113,7 +113,8 @@ export const instrumentation = (schema: string): string => {
 create schema if not exists proof;
 create sequence if not exists proof.seq;
 create table if not exists proof.audit (
-  seq bigint not null default nextval('proof.seq'), xact text not null default pg_current_xact_id()::text,
+  seq bigint not null default nextval('proof.seq'), at timestamptz not null default clock_timestamp(),
+  xact text not null default pg_current_xact_id()::text,
   job uuid, what text, token text, claim_count integer);
 create table if not exists proof.exec_log (
   seq bigint not null default nextval('proof.seq'), at timestamptz not null default clock_timestamp(),
