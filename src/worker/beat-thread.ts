@@ -58,6 +58,8 @@ async function main(input: ThreadInput): Promise<void> {
   /** What the main thread had in hand when it fell silent, by id. Somebody else may have it by now, and it still hangs. */
   const inHand = new Map<string, { job: ClaimedJob; token: string; kind: ThreadKind; heldAt: number }>();
   const looked = new Set<string>();
+  /** Jobs past their timeout that were named already in this silence. */
+  const told = new Set<string>();
   let silentSince = board.lifeMs();
 
   async function watch(): Promise<void> {
@@ -65,6 +67,7 @@ async function main(input: ThreadInput): Promise<void> {
       silentSince = board.lifeMs();
       inHand.clear();
       looked.clear();
+      told.clear();
     }
     if (silentForMs() < MARGIN_MS) {
       // It was only very late: what it holds, and what it will claim, needs beats again.
@@ -90,7 +93,7 @@ async function main(input: ThreadInput): Promise<void> {
     );
     const overdue = late.filter(({ job }) => ["locked", "lost", "back"].includes(fates.get(job.id)!));
     if (overdue.length === 0 || silentForMs() < MARGIN_MS || board.lifeMs() !== silentSince) return;
-    const isNews = !isHung;
+    const isFirst = !isHung;
     isHung = true;
     const blamed = overdue.length === 1 ? overdue : [];
     await settleAnyRuns(
@@ -106,10 +109,11 @@ async function main(input: ThreadInput): Promise<void> {
         group: job.group_key,
       })),
     ).catch(trouble);
-    if (!isNews) return;
-    const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
     const jobs = overdue.map(({ job }) => ({ id: job.id, kind: job.kind }));
-    say({ type: "hung", jobs });
+    if (jobs.some(({ id }) => !told.has(id))) say({ type: "hung", jobs });
+    for (const { id } of jobs) told.add(id);
+    if (!isFirst) return;
+    const hook = input.hungHook === null ? undefined : ((await import(input.hungHook)) as { default?: HungHook });
     await hook?.default?.({ jobs, silentForMs: silentForMs() });
   }
   const watching = setInterval(() => void watch().catch(trouble), WATCH_MS);

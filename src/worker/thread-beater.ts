@@ -150,5 +150,9 @@ export function makeThreadBeater(input: ThreadBeaterInput): Beater {
 
 function blockedTooLong(jobs: readonly { id: string; kind: string }[]): Error {
   const named = jobs.map((job) => `${job.kind} ${job.id}`).join(", ");
-  return new Error(`The event loop was blocked past the timeout of ${named}, settled as timed out meanwhile.`);
+  return new Error(
+    jobs.length === 1
+      ? `The event loop was blocked past the timeout of ${named}, settled as timed out meanwhile.`
+      : `The event loop was blocked past the timeouts of ${named}: one of them blocked it, nobody can tell which, and none was settled for that.`,
+  );
 }

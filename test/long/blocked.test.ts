@@ -193,6 +193,8 @@ describe("a process of its own (server)", () => {
     // Under two claims, and the one that blocks is past its timeout later than the other one.
     const waits = await bench.hf.enqueue(block, { waitMs: 60_000 }, { attempts: 1 });
     await child.until("started", ({ job }) => job === waits.id);
+    // More than a look of the thread's apart: those that it finds late together are not told apart.
+    await new Promise((resolve) => setTimeout(resolve, 600));
     const blocks = await bench.hf.enqueue(block, { ms: 4_600 }, { attempts: 1 });
     for (const { id } of [waits, blocks]) {
       await child.until("job.dead", ({ job }) => job === id);
@@ -207,6 +209,22 @@ describe("a process of its own (server)", () => {
     await child.until("started", ({ job }) => job === id);
     workers.push(await bench.hf.work([wait]));
     expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1, claimCount: 1, result: "late" });
+  });
+
+  test("two that are past their timeouts at once while one of them blocks: none is settled for that, and what is said names both", async () => {
+    const block = rivalBlock("2s");
+    const child = await longChild("blocking.mjs", { name: "both", url: bench.url, lease: "2s", timeout: "700ms" });
+    const jobs = [{ waitMs: 60_000 }, { ms: 4_600 }].map((payload) => ({ payload, attempts: 1 }));
+    const [waits, blocks] = await bench.hf.enqueueMany(block, jobs);
+    await child.until("started", ({ job }) => job === waits!.id);
+    await child.until("started", ({ job }) => job === blocks!.id);
+    const { message } = await child.until("trouble", ({ where }) => where === "heartbeat");
+    expect(message).toContain(waits!.id);
+    expect(message).toContain(blocks!.id);
+    expect(message).toContain("none was settled");
+    // The process came back in time: it tells itself what they came to.
+    expect(await ended(bench.hf, blocks!.id)).toMatchObject({ state: "done", attempt: 1, result: "both" });
+    expect(await ended(bench.hf, waits!.id)).toMatchObject({ state: "dead", lastError: { reason: "timeout" } });
   });
 });
 
