@@ -1,5 +1,5 @@
 // The filter: words with names, suggested while one writes. What it says stands in the address.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { call } from "../api/call.ts";
 import { NAMES, STATUSES } from "../filter.ts";
 
@@ -11,7 +11,8 @@ export function FilterBar({ text, wrong, onChange }: { text: string; wrong: stri
   const [at, move] = useState(-1);
   const [values, fill] = useState<Record<string, string[]>>({ status: [...STATUSES], ...HINTS });
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => write(text), [text]);
+  // With the address, and not a moment later: what is typed in that moment would be wiped.
+  useLayoutEffect(() => write(text), [text]);
   const know = () => {
     if (values["kind"]) return;
     void Promise.all([call("listKinds"), call("listQueues")]).then(
