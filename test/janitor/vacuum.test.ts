@@ -44,6 +44,16 @@ describe("vacuum (server)", () => {
     expect(runs.map(({ rows }) => rows)).toEqual([{ tables: 1 }]);
   });
 
+  test("a table that somebody had locked is vacuumed once it is free, and not only after the pause of those that cannot be", async () => {
+    await leaveDeadRows();
+    await session.query("begin; lock table holdfast.jobs in share update exclusive mode");
+    await run(bench);
+    await session.query("commit");
+    expect(await deadRows()).toBeGreaterThanOrEqual(3_000);
+    expect(await run(bench)).toEqual({ tables: 1 });
+    await until("they are gone", async () => (await deadRows()) === 0);
+  });
+
   test("while somebody holds an old snapshot it is not tried again and again", async () => {
     await session.query("begin isolation level repeatable read; select count(*) from holdfast.jobs");
     await leaveDeadRows();
