@@ -21,6 +21,8 @@ export interface Holder {
 export const SOCKET_NAME = /^lock-[0-9a-f]{16}\.sock$/;
 /** A holder that was stopped (SIGSTOP) or is busy does not answer; it still holds. */
 const ANSWER_WITHIN_MS = 600;
+/** Whoever wants to talk to the holder can wait for a busy one: without an answer there is nobody to talk to. */
+const FOUND_WITHIN_MS = 3_000;
 /** sun_path has 104 bytes on macOS and 108 on Linux; Node cuts off what does not fit without a word. */
 const LONGEST_SOCKET_PATH = 100;
 
@@ -29,14 +31,14 @@ export async function findHolder(folder: string): Promise<Holder | null> {
   const real = await realpath(folder).catch(() => null);
   if (real === null) return null;
   const name = kernelName(real);
-  const answer = name === null ? "dead" : await ask(name);
+  const answer = name === null ? "dead" : await ask(name, FOUND_WITHIN_MS);
   if (typeof answer === "object") return answer;
   const near = await shortWayTo(real).catch(() => null);
   if (near === null) return null;
   try {
     for (const file of await readdir(real)) {
       if (!SOCKET_NAME.test(file)) continue;
-      const told = await ask(join(near.path, file));
+      const told = await ask(join(near.path, file), FOUND_WITHIN_MS);
       if (typeof told === "object" && told.state === "holding") return told;
     }
     return null;
@@ -75,7 +77,7 @@ function fits(folder: string): boolean {
   return Buffer.byteLength(join(folder, "lock-0123456789abcdef.sock")) <= LONGEST_SOCKET_PATH;
 }
 
-export function ask(path: string): Promise<Holder | "dead" | "silent"> {
+export function ask(path: string, withinMs = ANSWER_WITHIN_MS): Promise<Holder | "dead" | "silent"> {
   return new Promise((resolve) => {
     const socket = connect({ path });
     let text = "";
@@ -84,7 +86,7 @@ export function ask(path: string): Promise<Holder | "dead" | "silent"> {
       socket.destroy();
       resolve(answer);
     };
-    const timer = setTimeout(() => settle("silent"), ANSWER_WITHIN_MS);
+    const timer = setTimeout(() => settle("silent"), withinMs);
     socket.setEncoding("utf8");
     socket.on("data", (more: string) => (text += more));
     socket.on("end", () => settle(readHolder(text) ?? "silent"));
