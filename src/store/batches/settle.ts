@@ -70,7 +70,7 @@ with s as materialized (
   order by s.id
 ),
 mine as materialized (
-  select j.id, j.batch_seq as seq, j.token, j.attempt, j.max_attempts, j.claim_count, j.started_at, j.hold, j.run_at,
+  select j.id, j.batch_seq as seq, j.token, j.attempt, j.max_attempts, j.claim_count, j.started_at, j.hold, j.run_at, j.queue,
     j.cancel_requested_at, coalesce((j.payload ->> 'bounces')::integer, 0) as bounces, s.outcome, s.delay_ms,
     coalesce(s.error, case when s.token is null then j.last_error end) as error, s.result, s.label, s.fingerprint,
     s.parcel_id
@@ -99,8 +99,11 @@ decided as materialized (
   select j.*, verdict in ('done', 'handed', 'cancelled', 'dead') as ends,
     case verdict when 'done' then label when 'dead' then 'error' when 'cancelled' then 'cancelled' end as comes_to,
     -- A suspect keeps its slot and runs alone, also while the batch is paused: it had begun.
-    case when verdict = 'release' and hold = 2 then 2
-      when verdict = 'release' and v_b.state in ('queued', 'running') then 0 else ${PARKED} end as back_hold,
+    case when verdict = 'release' and (hold = 2 or v_b.state in ('queued', 'running')) then
+        -- Of a paused queue it is set aside, so that no claim walks past it again: store/queues/pause.ts.
+        case when exists (select 1 from :schema.queues q where q.name = j.queue and q.paused_at is not null)
+          then case hold when 2 then 6 else 5 end else case hold when 2 then 2 else 0 end end
+      else ${PARKED} end as back_hold,
     case when verdict = 'release' then run_at
       else :schema.clock() + coalesce(delay_ms, 0) * interval '1 millisecond' end as back_at
   from judged j
