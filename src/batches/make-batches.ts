@@ -272,6 +272,12 @@ export function makeBatches(input: BatchesInput): Batches {
             "Create a new batch with what is left of it.",
           );
         }
+        if (step.isOver) {
+          throw new StateConflict(
+            `Batch ${id} is past its retention and cannot be retried: its items are being removed.`,
+            "Create a new batch; a longer `keep` of its kind leaves more time.",
+          );
+        }
         if (step.advanced) onAdvanced(id, step.advanced);
         retried += step.retried;
         more = step.more;

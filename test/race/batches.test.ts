@@ -7,6 +7,7 @@ import { feedEnds, readChanges, sequenceChanges } from "#src/store/batches/chang
 import { createBatch } from "#src/store/batches/create.js";
 import { endHanded } from "#src/store/batches/end-handed.js";
 import { pauseBatch } from "#src/store/batches/pause.js";
+import { nextPurgeable, purgeItems, purgeRest, purgeReturns } from "#src/store/batches/purge.js";
 import { readBatch } from "#src/store/batches/read.js";
 import { resumeBatch } from "#src/store/batches/resume.js";
 import { retryFailedStep } from "#src/store/batches/retry-failed.js";
@@ -231,6 +232,59 @@ test("a retry of what failed meets the settle of the last item: the batch is don
   const [again] = await claimed(id);
   await settleItems(arena.store, id, [ending(again!)]);
   expect(await stateOf(id)).toMatchObject({ state: "done", completions: 2 });
+});
+
+/** A batch of failed items whose retention is over in so many milliseconds. */
+async function failedBatch(items: number, purgeInMs: number): Promise<string> {
+  const id = await makeBatch(items);
+  await settleItems(
+    arena.store,
+    id,
+    (await claimed(id)).map((run) => ending(run, "dead")),
+  );
+  await arena.watcher.query(
+    `update ${SCHEMA}.batches set purge_at = clock_timestamp() + $2 * interval '1 millisecond' where id = $1`,
+    [id, purgeInMs],
+  );
+  return id;
+}
+
+test("a retry of what failed comes before a purge of its batch: nothing of it is purged, and the items run", async () => {
+  const id = await failedBatch(3, 500);
+  const session = await arena.session();
+  await session.begin();
+  expect(await retryFailedStep(session.store(SCHEMA), id, null, true)).toMatchObject({ retried: 3, isOver: false });
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(await nextPurgeable(arena.store)).toEqual({ id, most: 3 });
+  const purging = purgeItems(arena.store, id, 3, 1_000);
+  await arena.blocks(session);
+  await session.commit();
+  expect(await purging).toBe(0);
+  expect(await purgeReturns(arena.store, id, 1_000)).toBe(0);
+  expect(await purgeRest(arena.store, id)).toBe(false);
+  await settleItems(
+    arena.store,
+    id,
+    (await claimed(id)).map((run) => ending(run)),
+  );
+  expect(await stateOf(id)).toMatchObject({ state: "done", total: 3, counts: { done: 3, error: 0 } });
+});
+
+test("a retry of what failed that waits for a purge of a part of its batch is refused", async () => {
+  // Not over yet when the retry is sent.
+  const id = await failedBatch(3, 500);
+  const session = await arena.session();
+  await session.begin();
+  await session.query(`select 1 from ${SCHEMA}.batches where id = $1 for update`, [id]);
+  const retrying = retryFailedStep(arena.store, id, null, true);
+  await arena.blocks(session);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(await purgeItems(session.store(SCHEMA), id, 3, 2)).toBe(2);
+  await session.commit();
+  expect(await retrying).toMatchObject({ isOver: true, retried: 0, advanced: undefined });
+  expect(await purgeItems(arena.store, id, 1, 2)).toBe(1);
+  expect(await purgeRest(arena.store, id)).toBe(true);
+  expect(await purgeRest(arena.store, id)).toBe(false);
 });
 
 test("two devices ack one item: the second is told what the first said", async () => {
