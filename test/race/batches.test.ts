@@ -6,12 +6,15 @@ import { cancelBatch } from "#src/store/batches/cancel.js";
 import { feedEnds, readChanges, sequenceChanges } from "#src/store/batches/changes.js";
 import { createBatch } from "#src/store/batches/create.js";
 import { endHanded } from "#src/store/batches/end-handed.js";
+import { endItemsSetApart } from "#src/store/batches/end-items.js";
 import { pauseBatch } from "#src/store/batches/pause.js";
 import { nextPurgeable, purgeItems, purgeRest, purgeReturns } from "#src/store/batches/purge.js";
 import { readBatch } from "#src/store/batches/read.js";
 import { resumeBatch } from "#src/store/batches/resume.js";
 import { retryFailedStep } from "#src/store/batches/retry-failed.js";
 import { type ItemRun, settleItems } from "#src/store/batches/settle.js";
+import { startBatch } from "#src/store/batches/start.js";
+import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { claimIds, claimLane } from "#src/store/jobs/claim.js";
 import type { Store } from "#src/store/sql.js";
 import { type Arena, holder, lane, openArena, SCHEMA } from "./arena.ts";
@@ -286,6 +289,44 @@ test("a retry of what failed that waits for a purge of a part of its batch is re
   expect(await purgeRest(arena.store, id)).toBe(true);
   expect(await purgeRest(arena.store, id)).toBe(false);
 });
+
+test.each(["running", "paused"] as const)(
+  "items whose lease ran out while PostgreSQL was away go back to their batch, which is %s: unsuspected, uncharged, and counted",
+  async (state) => {
+    const id = await makeBatch(3, { concurrency: 2 });
+    await arena.watcher.query(`update ${SCHEMA}.batches set keep_ms = 1000 where id = $1`, [id]);
+    const [first] = await claimed(id);
+    await startBatch(arena.store, id);
+    if (state === "paused") await pauseBatch(arena.store, id, null);
+    await arena.watcher.query(
+      `update ${SCHEMA}.leases set lease_ms = 1000, expires_at = pg_postmaster_start_time() - interval '1 second'`,
+    );
+    const careful = { limit: 100, seenForMs: Infinity, atOnce: false };
+    expect(await expireIfOverdue(arena.store, careful)).toHaveLength(2);
+    await endItemsSetApart(arena.store, 100);
+    const hold = state === "paused" ? 7 : 0;
+    expect(await arena.live(first!.id)).toMatchObject({
+      state: "pending",
+      token: null,
+      hold,
+      attempt: 0,
+      crash_count: 0,
+    });
+    expect(await stateOf(id)).toMatchObject({ state, counts: { pending: 3, running: 0 } });
+    await arena.sound();
+    if (state === "paused") await resumeBatch(arena.store, id, null);
+    for (let left = 3; left > 0;) {
+      const runs = await claimed(id);
+      left -= runs.length;
+      await settleItems(
+        arena.store,
+        id,
+        runs.map((run) => ending(run)),
+      );
+    }
+    expect(await stateOf(id)).toMatchObject({ state: "done", counts: { done: 3 } });
+  },
+);
 
 test("two devices ack one item: the second is told what the first said", async () => {
   const id = await makeBatch(1);
