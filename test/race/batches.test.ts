@@ -17,7 +17,7 @@ import { startBatch } from "#src/store/batches/start.js";
 import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { claimIds, claimLane } from "#src/store/jobs/claim.js";
 import type { Store } from "#src/store/sql.js";
-import { type Arena, holder, lane, openArena, SCHEMA } from "./arena.ts";
+import { type Arena, holder, lane, LEASE_MS, openArena, SCHEMA } from "./arena.ts";
 
 let arena: Arena;
 beforeEach(async () => {
@@ -288,6 +288,22 @@ test("a retry of what failed that waits for a purge of a part of its batch is re
   expect(await purgeItems(arena.store, id, 1, 2)).toBe(1);
   expect(await purgeRest(arena.store, id)).toBe(true);
   expect(await purgeRest(arena.store, id)).toBe(false);
+});
+
+test("a settle of items ends its lease only if no run of it is left", async () => {
+  const id = await makeBatch(3, { concurrency: 2 });
+  const [first, second] = await claimed(id);
+  const lease = { token: first!.token, leaseMs: LEASE_MS };
+  const session = await arena.session();
+  await session.begin();
+  // Its handler's own transaction has its row.
+  await session.query(`select 1 from ${SCHEMA}.jobs where id = $1 for update`, [second!.id]);
+  const settled = await settleItems(arena.store, id, [ending(first!), ending(second!)], [lease]);
+  expect(settled.items.map((item) => item.id)).toEqual([first!.id]);
+  expect((await arena.leases()).map(({ token }) => token)).toEqual([first!.token]);
+  await session.rollback();
+  await settleItems(arena.store, id, [ending(second!)], [lease]);
+  expect(await arena.leases()).toEqual([]);
 });
 
 test.each(["running", "paused"] as const)(
