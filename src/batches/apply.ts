@@ -1,5 +1,6 @@
 // hf.batches.apply: commands of a client that works offline, applied in its order, each once, through the same state machine as
-// everything else. A command that makes no sense any more is refused and counts as applied, so that it holds up nobody.
+// everything else. A command that makes no sense any more is refused and counts as applied, so that it holds up nobody; nothing of
+// it stays.
 import { patiently } from "../db/patiently.ts";
 import { HoldfastError, KindUnknown, NotFound, OptionInvalid, StateConflict } from "../errors.ts";
 import type { AnyBatchKind } from "../job/define-batch.ts";
@@ -8,7 +9,7 @@ import { toStorableJson } from "../job/storable.ts";
 import { checkInboxName } from "../shared/inbox-name.ts";
 import { refuseUnknown } from "../shared/refuse-unknown.ts";
 import type { Advanced } from "../store/batches/advance.ts";
-import { lockClient, noteApplied } from "../store/batches/clients.ts";
+import { lockClient, noteApplied, undoable } from "../store/batches/clients.ts";
 import { lockFields, writeFields } from "../store/batches/set-fields.ts";
 import type { Store } from "../store/sql.ts";
 import type { Batches } from "./batches.ts";
@@ -43,8 +44,13 @@ export async function applyCommands({ store, inside }: ApplyTools, input: ApplyI
         checkPlace(command, before, client);
         if (command.n <= before) return { applied: before, result: { n: command.n, status: "known" as const } };
         const room = inside(tx);
-        tell = room.tell;
-        const answer = await run(tx, room, owner, client, kinds, command);
+        let answer: AppliedCommand;
+        try {
+          answer = await undoable(tx, () => run(tx, room, owner, client, kinds, command));
+          tell = room.tell;
+        } catch (error) {
+          answer = refusal(command, error);
+        }
         await noteApplied(tx, owner, client, command.n);
         return { applied: command.n, result: answer };
       });
@@ -76,60 +82,60 @@ async function run(
   kinds: readonly AnyBatchKind[],
   command: BatchCommand,
 ): Promise<AppliedCommand> {
-  try {
-    if (command.type === "create") {
-      const { kind: name, items, key, total, open, fields } = command;
-      const kind = kinds.find((known) => known.kind === name);
-      if (!kind) throw new KindUnknown(`There is no batch kind "${name}".`, "Check the name of the kind.");
-      const { id } = await batches.create(kind, items, {
-        owner,
-        ...(key !== undefined && { key }),
-        ...(total !== undefined && { total }),
-        ...(open !== undefined && { open }),
-        ...(fields !== undefined && { fields }),
-      });
-      return { n: command.n, status: "applied", batch: id };
-    }
-    const id = command.batch;
-    const batch = await batches.get(id);
-    if (!batch || batch.owner !== owner) throw new NotFound(`There is no batch ${id}.`, "Check the id.");
-    const by = client;
-    switch (command.type) {
-      case "pause":
-      case "resume":
-      case "cancel":
-      case "delete":
-        await batches[command.type](id, { by });
-        break;
-      case "retry":
-        await batches.retryFailed(id, { by });
-        break;
-      case "outcome": {
-        const { seq, outcome, result, error } = command;
-        await batches.ack(id, seq, {
-          outcome,
-          by,
-          ...(result !== undefined && { result }),
-          ...(error !== undefined && { error }),
-        });
-        break;
-      }
-      case "set":
-        note(id, await setFields(tx, id, command.fields, command.meta, client));
-        break;
-      default:
-        throw new OptionInvalid(
-          `There is no command ${JSON.stringify((command as { type: unknown }).type)}.`,
-          "Known commands: create, pause, resume, cancel, retry, delete, outcome, set.",
-        );
-    }
+  if (command.type === "create") {
+    const { kind: name, items, key, total, open, fields } = command;
+    const kind = kinds.find((known) => known.kind === name);
+    if (!kind) throw new KindUnknown(`There is no batch kind "${name}".`, "Check the name of the kind.");
+    const { id } = await batches.create(kind, items, {
+      owner,
+      ...(key !== undefined && { key }),
+      ...(total !== undefined && { total }),
+      ...(open !== undefined && { open }),
+      ...(fields !== undefined && { fields }),
+    });
     return { n: command.n, status: "applied", batch: id };
-  } catch (error) {
-    // What the database says breaks the transaction; what we say ourselves is an answer.
-    if (!(error instanceof HoldfastError) || error.cause !== undefined) throw error;
-    const { code, message, hint } = error;
-    return { n: command.n, status: "refused", error: { code, message, hint } };
   }
+  const id = command.batch;
+  const batch = await batches.get(id);
+  if (!batch || batch.owner !== owner) throw new NotFound(`There is no batch ${id}.`, "Check the id.");
+  const by = client;
+  switch (command.type) {
+    case "pause":
+    case "resume":
+    case "cancel":
+    case "delete":
+      await batches[command.type](id, { by });
+      break;
+    case "retry":
+      await batches.retryFailed(id, { by });
+      break;
+    case "outcome": {
+      const { seq, outcome, result, error } = command;
+      await batches.ack(id, seq, {
+        outcome,
+        by,
+        ...(result !== undefined && { result }),
+        ...(error !== undefined && { error }),
+      });
+      break;
+    }
+    case "set":
+      note(id, await setFields(tx, id, command.fields, command.meta, client));
+      break;
+    default:
+      throw new OptionInvalid(
+        `There is no command ${JSON.stringify((command as { type: unknown }).type)}.`,
+        "Known commands: create, pause, resume, cancel, retry, delete, outcome, set.",
+      );
+  }
+  return { n: command.n, status: "applied", batch: id };
+}
+
+/** What the database says is no answer, and ends the transaction; what we say ourselves is one. */
+function refusal({ n }: BatchCommand, error: unknown): AppliedCommand {
+  if (!(error instanceof HoldfastError) || error.cause !== undefined) throw error;
+  const { code, message, hint } = error;
+  return { n, status: "refused", error: { code, message, hint } };
 }
 
 /** Fields of the owner's own: of each the newest write stays, whoever sends it when. */

@@ -161,8 +161,7 @@ function makePurge({ store, purgeEvery }: BatchChoresInput): Chore {
     await context.inBatches("returns", (limit) => purgeReturns(store, due.id, limit));
     await context.inBatches("log", (limit) => trimLog(store, due.id, KEEP_FEED_MS, limit));
     if (most > 0) return false;
-    await purgeRest(store, due.id);
-    context.count("batches", 1);
+    if (await purgeRest(store, due.id)) context.count("batches", 1);
     return context.hasTime();
   }
 

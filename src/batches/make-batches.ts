@@ -38,6 +38,8 @@ import { addPart, type Part, partsOf, PAUSES_MS } from "./write-items.ts";
 
 export interface BatchesInput {
   store: Store;
+  /** The store is a transaction: what fails there fails with it, and whoever has it begins again. */
+  isInside?: true;
   /** A change gave slots to items, or ended a batch. */
   onAdvanced(batchId: string, advanced: Advanced): void;
   onCreated(batch: NewBatch): void;
@@ -61,7 +63,9 @@ export const MAIN_WRITER = "create";
 const PATIENCE = { tries: 15, pauseMs: (failed: number) => 20 + 50 * failed };
 
 export function makeBatches(input: BatchesInput): Batches {
-  const { store, onAdvanced, onCreated, onCancelled, onNews } = input;
+  const { store, onAdvanced, onCreated, onCancelled, onNews, isInside = false } = input;
+  const untilFree = <T>(id: string, work: () => Promise<T>): Promise<T> =>
+    isInside ? work() : patiently(`Batch ${id}`, PATIENCE, work);
   const found = async (id: string): Promise<Batch> => {
     const batch = await readBatch(store, id);
     if (!batch)
@@ -77,7 +81,7 @@ export function makeBatches(input: BatchesInput): Batches {
     verb: string,
     hint: string,
   ): Promise<Batch> {
-    const result = await patiently(`Batch ${id}`, PATIENCE, work);
+    const result = await untilFree(id, work);
     if (!result) throw new NotFound(`There is no batch ${id}.`, "Check the id; a deleted batch is gone.");
     if (result.running.length > 0) onCancelled(result.running);
     if (result.advanced) onAdvanced(id, result.advanced);
@@ -115,7 +119,8 @@ export function makeBatches(input: BatchesInput): Batches {
       const parts = partsOf("batches.create()", kind, items);
       const { value: first } = (await parts.next()) as { value: Part };
       const start = (): Promise<First> => begin(target, batch, first, close);
-      const { made, added } = own ? await steadily(start, PAUSES_MS) : await start();
+      const canRepeat = own && !isInside;
+      const { made, added } = canRepeat ? await steadily(start, PAUSES_MS) : await start();
       const created = made.id === batch.id;
       if (!added) {
         await parts.return(undefined);
@@ -130,7 +135,7 @@ export function makeBatches(input: BatchesInput): Batches {
       for await (const part of parts) {
         const { items: texts, from, isLast } = part;
         const addition = { batchId: made.id, writer: MAIN_WRITER, from, items: texts, close: close && isLast };
-        const more = await naming(made.id, () => addPart(target, addition, own));
+        const more = await naming(made.id, () => addPart(target, addition, canRepeat));
         tell(more);
         count += more.fresh;
       }
@@ -155,7 +160,7 @@ export function makeBatches(input: BatchesInput): Batches {
           items: part.items,
           close: close && part.isLast,
         };
-        const more = await addPart(store, addition, true);
+        const more = await addPart(store, addition, !isInside);
         if (more.advanced) onAdvanced(id, more.advanced);
         added += more.fresh;
         total = more.count;
@@ -164,7 +169,7 @@ export function makeBatches(input: BatchesInput): Batches {
     },
     async close(id) {
       const addition = { batchId: checkId(id, BATCH_ID), writer: MAIN_WRITER, from: 0, items: [], close: true };
-      const { advanced } = await addPart(store, addition, true);
+      const { advanced } = await addPart(store, addition, !isInside);
       if (advanced) onAdvanced(id, advanced);
     },
     get: (id) => readBatch(store, checkId(id, BATCH_ID)),
@@ -259,14 +264,18 @@ export function makeBatches(input: BatchesInput): Batches {
       if (seqs !== undefined) checkSeqs(seqs);
       let retried = 0;
       for (let isAnew = true, more = true; more; isAnew = false) {
-        const step = await patiently(`Batch ${id}`, PATIENCE, () =>
-          retryFailedStep(store, id, by ?? null, isAnew, seqs),
-        );
+        const step = await untilFree(id, () => retryFailedStep(store, id, by ?? null, isAnew, seqs));
         if (!step) throw new NotFound(`There is no batch ${id}.`, "Check the id; a deleted batch is gone.");
         if (step.was === "cancelled") {
           throw new StateConflict(
             `Batch ${id} is cancelled and cannot be retried.`,
             "Create a new batch with what is left of it.",
+          );
+        }
+        if (step.isOver) {
+          throw new StateConflict(
+            `Batch ${id} is past its retention and cannot be retried: its items are being removed.`,
+            "Create a new batch; a longer `keep` of its kind leaves more time.",
           );
         }
         if (step.advanced) onAdvanced(id, step.advanced);
@@ -279,7 +288,7 @@ export function makeBatches(input: BatchesInput): Batches {
       refuseUnknown("batches.ack()", options, ["outcome", "result", "error", "by"]);
       const batch = await found(checkId(id, BATCH_ID));
       const end = readAck(batch, checkSeq(seq), options);
-      const ended = await patiently(`Batch ${id}`, PATIENCE, () =>
+      const ended = await untilFree(id, () =>
         store.transaction(async (tx) => {
           const item = await endHanded(tx, end);
           // Its content has done its work. A parcel that is gone already is no reason to refuse the outcome.
@@ -306,9 +315,7 @@ export function makeBatches(input: BatchesInput): Batches {
     changes: (options = {}) => changesSince(store, options),
     apply: (given) => applyCommands({ store, inside: (tx) => insideOf(input, tx) }, given),
     async delete(id, { by } = {}) {
-      const result = await patiently(`Batch ${id}`, PATIENCE, () =>
-        deleteBatch(store, checkId(id, BATCH_ID), by ?? null),
-      );
+      const result = await untilFree(id, () => deleteBatch(store, checkId(id, BATCH_ID), by ?? null));
       // Asked for twice: it is gone either way.
       if (!result || result.changed) return;
       throw new StateConflict(
@@ -348,6 +355,7 @@ function insideOf(input: BatchesInput, tx: Store): ReturnType<ApplyTools["inside
   const batches = makeBatches({
     ...input,
     store: tx,
+    isInside: true,
     onAdvanced: note,
     onCreated: (batch) => void told.push(() => input.onCreated(batch)),
     onCancelled: (jobIds) => void told.push(() => input.onCancelled(jobIds)),

@@ -10,6 +10,7 @@ import { checkId } from "../shared/check-id.ts";
 import { checkLimit } from "../shared/page.ts";
 import type { Advanced } from "../store/batches/advance.ts";
 import { cancelWaitingItems } from "../store/batches/end-items.ts";
+import { type ReleasedItem, releaseItemIfRunning } from "../store/batches/release-items.ts";
 import { cancelIfOpen } from "../store/jobs/cancel.ts";
 import { discardIfDead } from "../store/jobs/discard.ts";
 import { findKey, type KnownKey } from "../store/jobs/find-key.ts";
@@ -123,11 +124,12 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
     },
     async release(id) {
       checkId(id, "The job id");
-      let released: Released | undefined;
+      let released: Released | ReleasedItem | undefined;
       // A row that is being written is free again in a moment.
       for (let tries = 0; !released && tries < MAX_TRIES; tries += 1) {
         if (tries > 0) await sleep(20 * tries);
         [released] = await patiently("The job", PATIENCE, () => releaseIfRunning(store, [id]));
+        released ??= await patiently("The job", PATIENCE, () => releaseItemIfRunning(store, id));
         if (!released && (await found(id)).state !== "running") break;
       }
       if (!released) {
@@ -137,6 +139,7 @@ export function makeJobs({ store, wakeUps, keepEnded, onAdvanced, onEnded }: Job
           : conflict(job, "released", "Only running jobs can be.");
       }
       const { kind, rank, token } = released;
+      if ("batchId" in released && released.advanced) onAdvanced(released.batchId, released.advanced);
       wakeUps.send({ releasedTokens: [`${token}/${id}`] });
       wakeUps.send({ kind, rank, ids: [id] });
     },

@@ -2,13 +2,13 @@
 // catches what handlers throw. Callbacks instead of async functions: this is paid for every job.
 import { parsePayload } from "../job/define-job.ts";
 import type { Chunk, ChunkOptions, Generation, JobContext, JobLog, JobTransaction } from "../job/handler.ts";
-import { type Outcome, outcomeOf, recordError } from "../job/outcome.ts";
+import { type ErrorRecord, type Outcome, outcomeOf, recordError } from "../job/outcome.ts";
 import { fromTransaction } from "../db/caller-transaction.ts";
 import type { Transaction } from "../job/caller-transaction.ts";
 import type { Store } from "../store/sql.ts";
 import { chunksOf } from "./chunks.ts";
 import { completeIn, fenced, fenceOther, openGeneration, readCheckpoint, runStep, saveCheckpoint } from "./fenced.ts";
-import { type Run, signalOf } from "./run.ts";
+import { isItem, type Run, signalOf } from "./run.ts";
 
 const DEFAULT_CHECKPOINT = "default";
 
@@ -37,10 +37,17 @@ export function execute(run: Run, tools: RunTools, onEnd: (run: Run, outcome: Ou
     }
     done(returned);
   };
+  if (run.kind.batch && !isItem(run)) return onEnd(run, { type: "dead", error: noItem(run) });
   if (!run.kind.schema) return start(run.job.payload);
   parsePayload(run.kind, run.job.payload).then(start, (error: unknown) =>
     onEnd(run, { type: "dead", error: recordError(error, "invalid-payload") }),
   );
+}
+
+/** Its handler would look for an item, and its outcome for a batch. Trying again cannot help. */
+function noItem(run: Run): ErrorRecord {
+  const message = `"${run.job.kind}" is the kind of a batch, and this job is no item of one: create a batch with hf.batches.create.`;
+  return recordError({ name: "Fatal", code: "HOLDFAST_KIND_UNKNOWN", message }, "fatal");
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -211,7 +211,7 @@ export async function saveCheckpoint(
   const note = versioned(run, toStorableJson("The checkpoint", value));
   const write = (target: Store): Promise<void> => writeNote(target, run.job.id, "checkpoint", name, note);
   if (tx) {
-    if (!isInside(run)) await fenceOther(store, run, tx);
+    await fenceOther(store, run, tx);
     await write(store.on(tx));
   } else await fenced(store, run, (_, txStore) => write(txStore));
 }
@@ -243,7 +243,7 @@ export async function openGeneration(store: Store, run: Run, unit: string): Prom
     number,
     previous,
     async makeCurrent(tx) {
-      if (!isInside(run)) await fenceOther(store, run, tx);
+      await fenceOther(store, run, tx);
       return await switchIfNewer(store.on(tx), unit, number);
     },
   };

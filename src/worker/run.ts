@@ -60,6 +60,14 @@ export interface Run {
   version: string | undefined;
 }
 
+/**
+ * What it runs belongs to a batch. The name of the kind does not say so: SQL may enqueue a job of any kind, and onDead and onDone
+ * may name any.
+ */
+export function isItem(run: Run): boolean {
+  return run.kind.batch !== undefined && typeof run.job.batch_id === "string";
+}
+
 /** Between two tries to settle these: after an outage, nothing is given away for one lease, and by then it must be settled. */
 export function longestPauseMs(runs: readonly Run[]): number {
   return Math.min(2_000, ...runs.map((run) => run.leaseMs / 8));

@@ -28,7 +28,7 @@ import type { LeaseKeeper } from "./lease-keeper.ts";
 import { markRuns } from "./light.ts";
 import { keepable, makePersistence } from "./persist.ts";
 import { makeItemSettler } from "./settle-items.ts";
-import { type HeldLease, longestPauseMs, type Run } from "./run.ts";
+import { type HeldLease, isItem, longestPauseMs, type Run } from "./run.ts";
 
 export interface Settled {
   /** abandoned: shutdown gave up on the database, or the database refuses the outcome; the lease will expire. */
@@ -245,7 +245,7 @@ export function makeSettler({ store, keeper, keepEnded, onSettled, onAdvanced, o
 
   return {
     settle(run, outcome) {
-      if (run.kind.batch) {
+      if (isItem(run)) {
         run.outcome = outcome;
         return items.settle(run);
       }

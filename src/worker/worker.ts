@@ -34,7 +34,7 @@ import type { Occupancy } from "./occupancy.ts";
 import { makeOrders } from "./orders.ts";
 import { reportBeats } from "./report-beats.ts";
 import { markOld, markRuns, suitsLight } from "./light.ts";
-import { abortRun, makeRun, type Run } from "./run.ts";
+import { abortRun, isItem, makeRun, type Run } from "./run.ts";
 import { makeSettler, type Settled } from "./settle.ts";
 import { makeThreadBeater } from "./thread-beater.ts";
 import { isPlain, type WakeUps } from "./wake-ups.ts";
@@ -281,7 +281,7 @@ export function makeWorker(input: WorkerInput): Worker {
     if (verdict === "dead") wakeUps.send({});
     const durationMs = performance.now() - run.startedAt;
     // An item that failed for good is an error of its batch; nobody finds it among the dead.
-    const counted = verdict === "dead" && run.kind.batch ? "error" : verdict;
+    const counted = verdict === "dead" && isItem(run) ? "error" : verdict;
     if (verdict !== "release") input.tally.count(run.job.queue, kind, counted, run.job.lag_ms, durationMs);
     const error = "error" in outcome ? outcome.error : undefined;
     if (run.kind.batch && (settled.label || verdict === "handed")) {
@@ -302,7 +302,7 @@ export function makeWorker(input: WorkerInput): Worker {
         return events.emit("job.released", { ...describe(run), durationMs });
       case "dead":
         // An item that failed waits for nobody: its batch has it.
-        if (run.kind.batch) return;
+        if (isItem(run)) return;
         return events.emit("job.dead", { ...describe(run), durationMs, error });
       case "cancelled":
         return events.emit("job.cancelled", { ...describe(run), durationMs });

@@ -5,6 +5,7 @@ import { type AnyBatchKind, defineBatch } from "#src/job/define-batch.js";
 import type { ItemContext } from "#src/job/item.js";
 import { RetryAfter } from "#src/job/outcome.js";
 import { MOST_PARKED } from "#src/store/batches/advance.js";
+import { collect } from "../support/events.ts";
 import { aborted, caught, makeGate, uniqueName } from "../support/make.ts";
 import { soon } from "../support/soon.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
@@ -230,6 +231,43 @@ describe.each(TIERS)("on the %s tier", (tier) => {
     expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ counts: { done: 3 } });
     expect((await hf.batches.items(id)).items.map((item) => item.attempt)).toEqual([1, 1, 1]);
     await again.stop();
+  });
+
+  test("an item that a person releases while its batch is paused waits for the resume, and its old run is refused", async () => {
+    const { hf } = bench;
+    const held = heldBatch(1);
+    const worker = await hf.work([held.kind], { poll: "50ms", concurrency: 5 });
+    const { id } = await hf.batches.create(held.kind, numbers(2));
+    await held.started(1);
+    await hf.batches.pause(id);
+    const { jobId } = (await hf.batches.item(id, 1))!;
+    const lost = collect(hf, "lease.lost");
+    await hf.jobs.release(jobId!);
+    expect(await hf.batches.get(id)).toMatchObject({ state: "paused", counts: { pending: 2, running: 0 } });
+    await soon(() => lost.events.map((event) => event.jobId)).toEqual([jobId]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(held.runs).toHaveLength(1);
+    await expect(hf.jobs.release(jobId!)).rejects.toThrow("is pending and cannot be released");
+    held.release();
+    await hf.batches.resume(id);
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ counts: { done: 2 } });
+    expect((await hf.batches.items(id)).items.map((item) => item.attempt)).toEqual([1, 1]);
+    expect(held.runs.map((run) => run.seq)).toEqual([1, 1, 2]);
+    await worker.stop();
+  });
+
+  test("an item that a person releases while its batch goes on keeps its slot and runs again", async () => {
+    const { hf } = bench;
+    const held = heldBatch(1);
+    const worker = await hf.work([held.kind], { poll: "50ms", concurrency: 5 });
+    const { id } = await hf.batches.create(held.kind, numbers(2));
+    await held.started(1);
+    await hf.jobs.release((await hf.batches.item(id, 1))!.jobId!);
+    await held.started(2);
+    held.release();
+    expect(await hf.batches.wait(id, { timeout: "20s" })).toMatchObject({ counts: { done: 2 } });
+    expect(held.runs.map((run) => run.seq)).toEqual([1, 1, 2]);
+    await worker.stop();
   });
 
   test("an item that waits for its retry keeps no slot from the others", async () => {

@@ -529,6 +529,41 @@ describe("job.fence, for a transaction that somebody else opened (server)", () =
     await ended(bench.hf, id);
   });
 
+  test("inside job.transaction it is refused for a checkpoint and a generation too: a run that loses its job later writes neither", async () => {
+    const { id, job, held } = await startHeld();
+    const generation = await job.generation("zombie's");
+    const client = await connect();
+    await client.query("begin");
+    const tx: JobTransaction = {
+      async query<Row>(text: string, values: readonly unknown[] = []) {
+        const { rows, rowCount } = await client.query(text, [...values]);
+        return { rows: rows as Row[], rowCount: rowCount ?? 0 };
+      },
+    };
+    const refused: unknown[] = [];
+    const rolledBack = await caught(
+      job.transaction(async (own) => {
+        refused.push(await caught(job.checkpoint("zombie", { tx })), await caught(generation.makeCurrent(tx)));
+        // With its own they are what they always were.
+        await job.checkpoint("kept if it commits", { tx: own });
+        expect(await generation.makeCurrent(own)).toBe(true);
+        throw new Error("on second thoughts");
+      }),
+    );
+    expect(rolledBack).toMatchObject({ message: "on second thoughts" });
+    await takeAway(bench, id);
+    await client.query("commit");
+    const notes = await bench.db.query("select 1 from holdfast.job_notes where job_id = $1 and sort = 'checkpoint'", [
+      id,
+    ]);
+    expect(notes.rows).toEqual([]);
+    const { rows } = await bench.db.query("select current from holdfast.generations where unit = 'zombie''s'");
+    expect(rows).toEqual([{ current: "0" }]);
+    expect(refused).toMatchObject([NESTED, NESTED]);
+    held.release();
+    await ended(bench.hf, id);
+  });
+
   test("a generation is never made current, and a checkpoint never kept, by a transaction without the lease", async () => {
     const { id, job, held } = await startHeld();
     const generation = await job.generation("unit");

@@ -6,14 +6,18 @@ import { cancelBatch } from "#src/store/batches/cancel.js";
 import { feedEnds, readChanges, sequenceChanges } from "#src/store/batches/changes.js";
 import { createBatch } from "#src/store/batches/create.js";
 import { endHanded } from "#src/store/batches/end-handed.js";
+import { endItemsSetApart } from "#src/store/batches/end-items.js";
 import { pauseBatch } from "#src/store/batches/pause.js";
+import { nextPurgeable, purgeItems, purgeRest, purgeReturns } from "#src/store/batches/purge.js";
 import { readBatch } from "#src/store/batches/read.js";
 import { resumeBatch } from "#src/store/batches/resume.js";
 import { retryFailedStep } from "#src/store/batches/retry-failed.js";
 import { type ItemRun, settleItems } from "#src/store/batches/settle.js";
+import { startBatch } from "#src/store/batches/start.js";
+import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
 import { claimIds, claimLane } from "#src/store/jobs/claim.js";
 import type { Store } from "#src/store/sql.js";
-import { type Arena, holder, lane, openArena, SCHEMA } from "./arena.ts";
+import { type Arena, holder, lane, LEASE_MS, openArena, SCHEMA } from "./arena.ts";
 
 let arena: Arena;
 beforeEach(async () => {
@@ -232,6 +236,113 @@ test("a retry of what failed meets the settle of the last item: the batch is don
   await settleItems(arena.store, id, [ending(again!)]);
   expect(await stateOf(id)).toMatchObject({ state: "done", completions: 2 });
 });
+
+/** A batch of failed items whose retention is over in so many milliseconds. */
+async function failedBatch(items: number, purgeInMs: number): Promise<string> {
+  const id = await makeBatch(items);
+  await settleItems(
+    arena.store,
+    id,
+    (await claimed(id)).map((run) => ending(run, "dead")),
+  );
+  await arena.watcher.query(
+    `update ${SCHEMA}.batches set purge_at = clock_timestamp() + $2 * interval '1 millisecond' where id = $1`,
+    [id, purgeInMs],
+  );
+  return id;
+}
+
+test("a retry of what failed comes before a purge of its batch: nothing of it is purged, and the items run", async () => {
+  const id = await failedBatch(3, 500);
+  const session = await arena.session();
+  await session.begin();
+  expect(await retryFailedStep(session.store(SCHEMA), id, null, true)).toMatchObject({ retried: 3, isOver: false });
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(await nextPurgeable(arena.store)).toEqual({ id, most: 3 });
+  const purging = purgeItems(arena.store, id, 3, 1_000);
+  await arena.blocks(session);
+  await session.commit();
+  expect(await purging).toBe(0);
+  expect(await purgeReturns(arena.store, id, 1_000)).toBe(0);
+  expect(await purgeRest(arena.store, id)).toBe(false);
+  await settleItems(
+    arena.store,
+    id,
+    (await claimed(id)).map((run) => ending(run)),
+  );
+  expect(await stateOf(id)).toMatchObject({ state: "done", total: 3, counts: { done: 3, error: 0 } });
+});
+
+test("a retry of what failed that waits for a purge of a part of its batch is refused", async () => {
+  // Not over yet when the retry is sent.
+  const id = await failedBatch(3, 500);
+  const session = await arena.session();
+  await session.begin();
+  await session.query(`select 1 from ${SCHEMA}.batches where id = $1 for update`, [id]);
+  const retrying = retryFailedStep(arena.store, id, null, true);
+  await arena.blocks(session);
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  expect(await purgeItems(session.store(SCHEMA), id, 3, 2)).toBe(2);
+  await session.commit();
+  expect(await retrying).toMatchObject({ isOver: true, retried: 0, advanced: undefined });
+  expect(await purgeItems(arena.store, id, 1, 2)).toBe(1);
+  expect(await purgeRest(arena.store, id)).toBe(true);
+  expect(await purgeRest(arena.store, id)).toBe(false);
+});
+
+test("a settle of items ends its lease only if no run of it is left", async () => {
+  const id = await makeBatch(3, { concurrency: 2 });
+  const [first, second] = await claimed(id);
+  const lease = { token: first!.token, leaseMs: LEASE_MS };
+  const session = await arena.session();
+  await session.begin();
+  // Its handler's own transaction has its row.
+  await session.query(`select 1 from ${SCHEMA}.jobs where id = $1 for update`, [second!.id]);
+  const settled = await settleItems(arena.store, id, [ending(first!), ending(second!)], [lease]);
+  expect(settled.items.map((item) => item.id)).toEqual([first!.id]);
+  expect((await arena.leases()).map(({ token }) => token)).toEqual([first!.token]);
+  await session.rollback();
+  await settleItems(arena.store, id, [ending(second!)], [lease]);
+  expect(await arena.leases()).toEqual([]);
+});
+
+test.each(["running", "paused"] as const)(
+  "items whose lease ran out while PostgreSQL was away go back to their batch, which is %s: unsuspected, uncharged, and counted",
+  async (state) => {
+    const id = await makeBatch(3, { concurrency: 2 });
+    await arena.watcher.query(`update ${SCHEMA}.batches set keep_ms = 1000 where id = $1`, [id]);
+    const [first] = await claimed(id);
+    await startBatch(arena.store, id);
+    if (state === "paused") await pauseBatch(arena.store, id, null);
+    await arena.watcher.query(
+      `update ${SCHEMA}.leases set lease_ms = 1000, expires_at = pg_postmaster_start_time() - interval '1 second'`,
+    );
+    const careful = { limit: 100, seenForMs: Infinity, atOnce: false };
+    expect(await expireIfOverdue(arena.store, careful)).toHaveLength(2);
+    await endItemsSetApart(arena.store, 100);
+    const hold = state === "paused" ? 7 : 0;
+    expect(await arena.live(first!.id)).toMatchObject({
+      state: "pending",
+      token: null,
+      hold,
+      attempt: 0,
+      crash_count: 0,
+    });
+    expect(await stateOf(id)).toMatchObject({ state, counts: { pending: 3, running: 0 } });
+    await arena.sound();
+    if (state === "paused") await resumeBatch(arena.store, id, null);
+    for (let left = 3; left > 0;) {
+      const runs = await claimed(id);
+      left -= runs.length;
+      await settleItems(
+        arena.store,
+        id,
+        runs.map((run) => ending(run)),
+      );
+    }
+    expect(await stateOf(id)).toMatchObject({ state: "done", counts: { done: 3 } });
+  },
+);
 
 test("two devices ack one item: the second is told what the first said", async () => {
   const id = await makeBatch(1);

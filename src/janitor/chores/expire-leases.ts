@@ -64,7 +64,11 @@ export function makeExpireLeases(input: ExpireLeasesInput): Chore {
       });
       await context.inBatches("ended", async (limit) => {
         const ended = await endItemsSetApart(store, limit);
-        for (const { batchId, advanced } of ended) if (advanced) input.onAdvanced(batchId, advanced);
+        for (const { batchId, items, advanced } of ended) {
+          if (!advanced) continue;
+          input.onAdvanced(batchId, advanced);
+          if (items.some(({ verdict }) => verdict === "release")) input.onRecovered([advanced.kind]);
+        }
         return ended.reduce((sum, { items }) => sum + items.length, 0);
       });
       const { inMs, shortestMs } = await nextExpiry(store);

@@ -18,7 +18,8 @@ export const PARKED = 7;
 /** When so many wait for a retry, nothing new is begun before some of them are over. It keeps every statement bounded. */
 export const MOST_PARKED = 10_000;
 
-const NOW = "clock_timestamp() + (:schema.clock() - statement_timestamp())";
+/** The clock now, not when the statement began: it may have waited for the lock. */
+export const NOW = "clock_timestamp() + (:schema.clock() - statement_timestamp())";
 
 /** The job of an item. `v_b` is the batch. */
 const ADMIT = (items: string, bounces: string): string => `
@@ -55,7 +56,6 @@ export const ADVANCE = routine({
   declares: [
     "v_b record",
     "v_l record",
-    // The clock now, not when the statement began: it may have waited for the lock.
     `v_now timestamptz := ${NOW}`,
     "v_free bigint",
     "v_got bigint",

@@ -1,5 +1,7 @@
-// Items that end without a run: a person cancels one, or the janitor buries one that crashed its process too often.
+// What becomes of items without a run of theirs: a person cancels one, or the janitor has set one apart that was to be cancelled,
+// that crashed its process too often, or whose lease ran out while nobody could have renewed it.
 import { fingerprintOf } from "../../job/fingerprint.ts";
+import { CRASH_LIMIT } from "../janitor/expire-leases.ts";
 import { sql, type Store } from "../sql.ts";
 import type { Advanced } from "./advance.ts";
 import { itemsAmong, type ItemRun, type SettledItem, settleItems } from "./settle.ts";
@@ -30,7 +32,10 @@ export async function cancelWaitingItems(store: Store, ids: readonly string[]): 
 const SET_APART = sql`
 select id from :schema.jobs where hold = 4 and batch_id is not null order by kind, run_at limit $1`;
 
-/** Buries what crashed too often, and cancels what was asked to; their slots go to the next items in the same commit. */
+/**
+ * Buries what crashed too often, and cancels what was asked to; their slots go to the next items in the same commit. What did
+ * neither goes back to its batch.
+ */
 export async function endItemsSetApart(store: Store, limit: number): Promise<EndedItems[]> {
   const { rows } = await store.query<{ id: string }>(SET_APART, [limit]);
   if (rows.length === 0) return [];
@@ -42,12 +47,16 @@ export async function endItemsSetApart(store: Store, limit: number): Promise<End
     store,
     apart
       .filter((item) => item.hold === 4)
-      .map(({ id, batchId, isAsked, lastError }) => ({
+      .map(({ id, batchId, isAsked, crashCount, lastError }) => ({
         id,
         batchId,
         token: null,
         delayMs: 0,
-        outcome: isAsked ? ("cancelled" as const) : ("dead" as const),
+        outcome: isAsked
+          ? ("cancelled" as const)
+          : crashCount >= CRASH_LIMIT
+            ? ("dead" as const)
+            : ("release" as const),
         fingerprint: lastError ? fingerprintOf(lastError) : undefined,
       })),
   );

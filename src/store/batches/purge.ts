@@ -1,4 +1,6 @@
 // Removes what belongs to batches whose time is over, a part at a time; then the batch itself, when its key may be used again.
+//
+// Each part locks the batch and looks again whether it is due: a retry of what failed may have come first, and then needs all of it.
 import { sql, type Store } from "../sql.ts";
 
 const DUE = sql`
@@ -16,31 +18,45 @@ export async function nextPurgeable(store: Store): Promise<PurgeableBatch | unde
   return rows[0] && { id: rows[0].id, most: Number(rows[0].most ?? 0) };
 }
 
+/** Locked until the commit. Without a row of it, nothing is to be removed. */
+const STILL_DUE = `still as materialized (
+  select b.id from :schema.batches b
+  where b.id = $1::uuid and b.purge_at <= :schema.clock() and b.purged_at is null for no key update
+)`;
+
 // From the last item down, by number: what is gone already is not walked again.
 const PURGE_PART = sql`
-with outcomes as (delete from :schema.batch_outcomes o where o.batch_id = $1::uuid and o.seq > $2 and o.seq <= $3)
-delete from :schema.batch_items i where i.batch_id = $1::uuid and i.seq > $2 and i.seq <= $3`;
+with ${STILL_DUE},
+outcomes as (
+  delete from :schema.batch_outcomes o
+  where o.batch_id = $1::uuid and o.seq > $2 and o.seq <= $3 and exists (select 1 from still)
+)
+delete from :schema.batch_items i
+where i.batch_id = $1::uuid and i.seq > $2 and i.seq <= $3 and exists (select 1 from still)`;
 
 export async function purgeItems(store: Store, id: string, most: number, limit: number): Promise<number> {
   return (await store.query(PURGE_PART, [id, Math.max(0, most - limit), most])).rowCount;
 }
 
 const PURGE_RETURNS = sql`
+with ${STILL_DUE}
 delete from :schema.batch_returns r where r.ctid = any(array(
-  select x.ctid from :schema.batch_returns x where x.batch_id = $1::uuid order by x.n desc limit $2))`;
+  select x.ctid from :schema.batch_returns x
+  where x.batch_id = $1::uuid and exists (select 1 from still) order by x.n desc limit $2))`;
 
 export async function purgeReturns(store: Store, id: string, limit: number): Promise<number> {
   return (await store.query(PURGE_RETURNS, [id, limit])).rowCount;
 }
 
 const PURGE_REST = sql`
-with writers as (delete from :schema.batch_writers w where w.batch_id = $1::uuid),
-errors as (delete from :schema.batch_errors e where e.batch_id = $1::uuid)
-update :schema.batches b set purged_at = :schema.clock() where b.id = $1::uuid`;
+with ${STILL_DUE},
+writers as (delete from :schema.batch_writers w where w.batch_id = $1::uuid and exists (select 1 from still)),
+errors as (delete from :schema.batch_errors e where e.batch_id = $1::uuid and exists (select 1 from still))
+update :schema.batches b set purged_at = :schema.clock() from still where b.id = still.id`;
 
-/** What is left is a tombstone: its key is known, and the feed can say that it is gone. */
-export async function purgeRest(store: Store, id: string): Promise<void> {
-  await store.query(PURGE_REST, [id]);
+/** What is left is a tombstone: its key is known, and the feed can say that it is gone. False: it is not due any more. */
+export async function purgeRest(store: Store, id: string): Promise<boolean> {
+  return (await store.query(PURGE_REST, [id])).rowCount > 0;
 }
 
 // The log of a batch that goes on for long: what the feed has told, and is old, except for the newest entry.

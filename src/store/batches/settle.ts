@@ -16,6 +16,8 @@ export interface ItemRun {
   token: string | null;
   outcome: "done" | "handed" | "retry" | "dead" | "snooze" | "release" | "cancelled";
   delayMs: number;
+  /** Somebody else than its run says so: what that still says is refused, also before the next claim. */
+  isTaken?: boolean | undefined;
   error?: ErrorRecord | undefined;
   /** JSON text. */
   result?: string | undefined;
@@ -66,14 +68,14 @@ select b.state, b.hand_ms, (select l.n + 1 from :schema.batch_log l where l.batc
 into v_b from :schema.batches b where b.id = $1;
 with s as materialized (
   select * from jsonb_to_recordset($2::jsonb) as s (id uuid, token bigint, outcome text, delay_ms bigint, error jsonb,
-    result jsonb, label text, fingerprint text, parcel_id uuid)
+    result jsonb, label text, fingerprint text, parcel_id uuid, taken boolean)
   order by s.id
 ),
 mine as materialized (
-  select j.id, j.batch_seq as seq, j.token, j.attempt, j.max_attempts, j.claim_count, j.started_at, j.hold, j.run_at,
+  select j.id, j.batch_seq as seq, j.token, j.attempt, j.max_attempts, j.claim_count, j.started_at, j.hold, j.run_at, j.queue,
     j.cancel_requested_at, coalesce((j.payload ->> 'bounces')::integer, 0) as bounces, s.outcome, s.delay_ms,
     coalesce(s.error, case when s.token is null then j.last_error end) as error, s.result, s.label, s.fingerprint,
-    s.parcel_id
+    s.parcel_id, s.taken
   from s cross join lateral (
     -- By the primary key, one by one: written like this, no other index suits, whatever the table looked like when it was
     -- planned. What the batch ever had in its slots is not walked.
@@ -99,8 +101,11 @@ decided as materialized (
   select j.*, verdict in ('done', 'handed', 'cancelled', 'dead') as ends,
     case verdict when 'done' then label when 'dead' then 'error' when 'cancelled' then 'cancelled' end as comes_to,
     -- A suspect keeps its slot and runs alone, also while the batch is paused: it had begun.
-    case when verdict = 'release' and hold = 2 then 2
-      when verdict = 'release' and v_b.state in ('queued', 'running') then 0 else ${PARKED} end as back_hold,
+    case when verdict = 'release' and (hold = 2 or v_b.state in ('queued', 'running')) then
+        -- Of a paused queue it is set aside, so that no claim walks past it again: store/queues/pause.ts.
+        case when exists (select 1 from :schema.queues q where q.name = j.queue and q.paused_at is not null)
+          then case hold when 2 then 6 else 5 end else case hold when 2 then 2 else 0 end end
+      else ${PARKED} end as back_hold,
     case when verdict = 'release' then run_at
       else :schema.clock() + coalesce(delay_ms, 0) * interval '1 millisecond' end as back_at
   from judged j
@@ -123,7 +128,7 @@ written as (
   returning seq, outcome
 ),
 back as (
-  update :schema.jobs j set state = 'pending', hold = d.back_hold,
+  update :schema.jobs j set state = 'pending', hold = d.back_hold, token = case when d.taken then null else j.token end,
     attempt = case d.verdict when 'retry' then j.attempt else greatest(j.attempt - 1, 0) end,
     cancel_requested_at = null, run_at = d.back_at,
     crash_count = case d.verdict when 'release' then j.crash_count else 0 end,
@@ -177,6 +182,7 @@ if v_runs is null then return; end if;`,
 function asJson(run: ItemRun): string {
   let text = `{"id":"${run.id}","outcome":"${run.outcome}","delay_ms":${Math.round(run.delayMs)}`;
   if (run.token !== null) text += `,"token":${run.token}`;
+  if (run.isTaken) text += `,"taken":true`;
   if (run.error !== undefined) text += `,"error":${JSON.stringify(run.error)}`;
   if (run.result !== undefined) text += `,"result":${run.result}`;
   if (run.label !== undefined) text += `,"label":${JSON.stringify(run.label)}`;
@@ -226,15 +232,19 @@ export async function whyItemsNotSettled(
 }
 
 const ITEMS_AMONG = sql`
-select j.id, j.batch_id as "batchId", j.state, j.hold, j.cancel_requested_at is not null as "isAsked",
-  j.last_error as "lastError"
+select j.id, j.kind, j.rank, j.batch_id as "batchId", j.state, j.token, j.hold, j.crash_count as "crashCount",
+  j.cancel_requested_at is not null as "isAsked", j.last_error as "lastError"
 from :schema.jobs j where j.id = any($1::uuid[]) and j.batch_id is not null`;
 
 export interface ItemJob {
   id: string;
+  kind: string;
+  rank: number;
   batchId: string;
   state: "pending" | "running";
+  token: string | null;
   hold: number;
+  crashCount: number;
   /** Somebody asked for its end. */
   isAsked: boolean;
   lastError: ErrorRecord | null;

@@ -49,7 +49,11 @@ const DELIVER = routine({
     bytes bigint`,
   first: `if ($1::jsonb ->> 'own')::boolean then
     perform pg_advisory_xact_lock(hashtextextended('holdfast inbox ' || ($1::jsonb ->> 'inbox'), 0));
-  end if;`,
+  end if;
+-- In a statement of its own: what a purge took of these drafts while we waited for it is then seen to be gone.
+perform 1 from :schema.parcel_drafts d
+where d.id = any(array(select (r ->> 'id')::uuid from jsonb_array_elements($1::jsonb -> 'rows') as r))
+order by d.id for update;`,
   body: `with h as materialized (
   select h.* from jsonb_to_record($1::jsonb) as h (recipient text, quota_bytes bigint, quota_parcels bigint)
 ),

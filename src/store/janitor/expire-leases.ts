@@ -2,7 +2,8 @@
 // locked: a settle in progress wins, and an open fenced transaction is waited for by coming back later.
 //
 // The attempt is given back and the job becomes a suspect, which runs alone. Only a crash while alone counts; at the
-// limit, or when a cancel was asked for, the row is set apart for `endSetApart`.
+// limit, or when a cancel was asked for, the row is set apart for `endSetApart`. So is an item that nobody suspects: whether it
+// waits for its worker or for its batch is the batch's affair, and decided under its lock (store/batches/end-items.ts).
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
 import type { ErrorRecord } from "../../job/outcome.ts";
@@ -42,7 +43,8 @@ end if;`,
 ),
 victims as materialized (
   select j.id, d.unheard, d.counts,
-    j.cancel_requested_at is not null or (d.counts and j.crash_count + 1 >= ${CRASH_LIMIT}) as ends
+    j.cancel_requested_at is not null or (d.counts and j.crash_count + 1 >= ${CRASH_LIMIT}) as ends,
+    d.unheard and j.batch_id is not null and j.hold <> 2 as returns
   from due d cross join lateral unnest(d.job_ids) as u (id) join :schema.jobs j on j.id = u.id
   where j.token = d.token and j.state = 'running'
   order by j.id for update of j skip locked
@@ -52,7 +54,9 @@ back as (
     state = 'pending',
     -- The run is over: what it still says is refused, also before the next claim.
     token = null,
-    attempt = case when j.rerun is null then greatest(j.attempt - 1, 0) else 0 end,
+    attempt = case when j.rerun is not null then 0
+      -- The batch gives it back.
+      when v.returns and not v.ends then j.attempt else greatest(j.attempt - 1, 0) end,
     -- What was enqueued during the run outlives it, whatever becomes of the run.
     payload = coalesce(j.rerun, j.payload),
     rerun = null,
@@ -62,7 +66,7 @@ back as (
       else j.crash_count + case when v.counts then 1 else 0 end end,
     hold = case
       when v.ends and j.rerun is not null then 0
-      when v.ends then 4
+      when v.ends or v.returns then 4
       when v.unheard then j.hold
       else 2 end,
     run_at = case when v.counts then :schema.clock() else least(j.run_at, :schema.clock()) end,

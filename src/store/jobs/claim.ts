@@ -23,6 +23,8 @@ export interface ClaimedJob {
   run_us: string;
   /** How long it had been due. */
   lag_ms: number;
+  /** Of an item. What a light claim or a hand-over takes is none. */
+  batch_id?: string | null;
 }
 
 export interface Holder {
@@ -44,7 +46,7 @@ export interface LanePosition {
 export const ASYNC_COMMIT = `
 if current_setting('fsync') = 'on' then perform set_config('synchronous_commit', 'off', true); end if;`;
 const CLAIMED = `id uuid, kind text, queue text, payload jsonb, attempt integer, max_attempts integer, rank smallint, key text,
-  group_key text, last_error jsonb, run_us bigint, lag_ms double precision`;
+  group_key text, last_error jsonb, run_us bigint, lag_ms double precision, batch_id uuid`;
 const HOLDER = ["bigint", "uuid", "text"];
 
 const take = (alone: string): string => `
@@ -52,7 +54,8 @@ claimed as (
   update :schema.jobs j set state = 'running', token = $1::bigint, attempt = j.attempt + 1,
     claim_count = j.claim_count + 1, started_at = :schema.clock()
   where j.ctid = any(array(select ctid from picked)) and j.state = 'pending' and j.hold in (0, 2)
-  returning j.id, j.kind, j.queue, j.payload, j.attempt, j.max_attempts, j.rank, j.key, j.group_key, j.last_error, j.run_at
+  returning j.id, j.kind, j.queue, j.payload, j.attempt, j.max_attempts, j.rank, j.key, j.group_key, j.last_error, j.run_at,
+    j.batch_id
 ),
 leased as (
   insert into :schema.leases (token, lease_ms, expires_at, worker_id, alone, job_ids)
@@ -63,7 +66,7 @@ leased as (
 )
 select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,
   ${asMicros("run_at")} as run_us,
-  ${asMillis(":schema.clock() - run_at")} as lag_ms
+  ${asMillis(":schema.clock() - run_at")} as lag_ms, batch_id
 from claimed`;
 
 const claimLaneBody = (lock: string): string => `
@@ -157,7 +160,7 @@ ${take("$5::boolean")}`,
 
 const CLAIMED_BY_TOKEN = sql`
 select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,
-  ${asMicros("run_at")} as run_us, 0::double precision as lag_ms
+  ${asMicros("run_at")} as run_us, 0::double precision as lag_ms, batch_id
 from :schema.jobs j
 where j.id in (select unnest(l.job_ids) from :schema.leases l where l.token = $1::bigint)
   and j.token = $1::bigint and j.state = 'running'`;

@@ -1,5 +1,6 @@
 // Takes running jobs away from their workers, because a person asked: each is pending again, with its attempt given back, and
-// whatever its old run still says is refused. Nobody is suspected of anything.
+// whatever its old run still says is refused. Nobody is suspected of anything. Items of batches go back to their batch:
+// store/batches/release-items.ts.
 import { sql, type Store } from "../sql.ts";
 import { markJobs } from "./mark.ts";
 
@@ -8,7 +9,8 @@ import { markJobs } from "./mark.ts";
 const RELEASE = sql`
 with mine as materialized (
   select j.id, j.token from :schema.jobs j
-  where j.id = any($1::uuid[]) and j.state = 'running' order by j.id for update of j skip locked
+  where j.id = any($1::uuid[]) and j.state = 'running' and j.batch_id is null
+  order by j.id for update of j skip locked
 )
 update :schema.jobs j set
   state = 'pending',
