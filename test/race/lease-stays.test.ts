@@ -87,6 +87,19 @@ test("a beat ends the lease that is over, and no other one of its claim", async 
   await arena.drained();
 });
 
+test("a lease that is over takes what its own run still has, and not what somebody else runs by now", async () => {
+  const ids = await arena.insert([{}, {}]);
+  const [kept, given] = await arena.claim(ids);
+  await settleRuns(arena.store, [ended(given!, "release")]);
+  const [taken] = await arena.claim([given!.id]);
+  await arena.watcher.query(`update ${SCHEMA}.leases set expires_at = now() - interval '1 second' where token = $1`, [
+    kept!.token,
+  ]);
+  expect(await expireIfOverdue(arena.store, EXPIRE)).toMatchObject([{ id: kept!.id }]);
+  expect(await arena.live(given!.id)).toMatchObject({ state: "running", token: taken!.token });
+  await settleDone(arena.store, [done(taken!)], [{ token: taken!.token, leaseMs: LEASE_MS }]);
+});
+
 test("a dead job that is run again has its full number of crashes before it", async () => {
   const run = await arena.running();
   await arena.watcher.query(`update ${SCHEMA}.jobs set crash_count = 2 where id = $1`, [run.id]);
