@@ -212,7 +212,9 @@ const settle = fc
       if (!run) return;
       const sent = asEnded(model, run, ending, delay);
       // As the worker that runs them knows: of this claim there is no other one that has not ended.
-      const isLast = !model.runs.some((other) => other.token === run.token && other.id !== run.id && model.isOpen(other));
+      const isLast = !model.runs.some(
+        (other) => other.token === run.token && other.id !== run.id && model.isOpen(other),
+      );
       if (quick && ending === "done" && model.isLight(run)) return await settleLight(model, store, run, isLast);
       // Before anything but plain success is written about a run, its claim is marked.
       model.mark(run.token);
