@@ -538,7 +538,6 @@ function write() {
     alive: [...before.alive.filter(isKept), ...alive],
     unsure: [...before.unsure.filter(isKept), ...unsure],
   };
-  result.violations = result.alive;
   writeFileSync(table, `${JSON.stringify(result, null, 1)}\n`);
 }
 
