@@ -6,11 +6,12 @@
 //   -- --figures                             until every figure of docs/proof.md is reached; can be stopped and gone on with
 //   -- --nightly                             the same, for ever
 //   -- --judge FILE...                       judges raw histories again; all of test/crash/results if none is named
-//   -- --sum                                 only adds up what is in test/crash/results, into docs/proof.md
+//   -- --sum                                 only adds up what is in test/crash/results, into docs/proof.md; judges the raw histories again
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { addUp, FIGURES, RESULTS, unmet } from "./faults/add-up.mjs";
+import { addUp, RESULTS, unmet } from "./faults/add-up.mjs";
+import { FIGURES } from "./faults/figures.mjs";
 import { judgeFiles } from "./faults/judge-again.mjs";
 import { findStep, PLAN } from "./faults/plan.mjs";
 import { printPlan, runStep, runSteps } from "./faults/run-steps.mjs";
@@ -59,7 +60,7 @@ function choose() {
 async function more(figure) {
   if (figure.script) {
     const run = { cwd: root, stdio: "inherit", env: { ...process.env, FAULT_OUT: RESULTS } };
-    return spawnSync(process.execPath, [figure.script], run).status === 0;
+    return spawnSync(process.execPath, [figure.script, "--rest"], run).status === 0;
   }
   const step = lasting(findStep(figure.part), CHUNK_SECONDS);
   const { is } = await runStep(step, { seed: seedOf(), out: RESULTS, env: figure.env });
@@ -69,7 +70,7 @@ async function more(figure) {
 if (options.judge) {
   process.exit((await judgeFiles(files, { folder: RESULTS })) ? 0 : 1);
 } else if (options.sum) {
-  addUp();
+  await addUp();
 } else if (options.plan) {
   printPlan(choose());
 } else {
@@ -78,10 +79,10 @@ if (options.judge) {
   build();
   let isGood = true;
   if (options.figures || options.nightly) {
-    for (let figure = unmet(); figure && isGood; figure = unmet()) isGood = await more(figure);
+    for (let figure = await unmet(); figure && isGood; figure = await unmet()) isGood = await more(figure);
     while (options.nightly && isGood)
       for (const figure of FIGURES) isGood &&= !(figure.part ?? figure.script) || (await more(figure));
-    addUp();
+    await addUp();
   } else {
     isGood = await runSteps(steps, { seedOf, out: out === undefined ? undefined : resolve(root, out) });
   }

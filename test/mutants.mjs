@@ -1,12 +1,24 @@
 // Breaks the product on purpose, one thing at a time, in a copy, and runs the tests that should notice: a suite that
 // lets one of these live proves nothing. `node test/mutants.mjs [name …]`; `--list` names them, `--check` looks whether
-// each finds what it breaks; FAULT_OUT: where the table goes.
+// each finds what it breaks; FAULT_OUT: where the table goes; `--rest`: only those that the table does not know of the present
+// engine, so that a run can be stopped and gone on with.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { engineOf, provenance } from "../scripts/faults/provenance.mjs";
 import { startPostgres } from "./support/postgres-server.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -346,6 +358,55 @@ const MUTANTS = [
     to: "  state = 'running',",
     tests: ["test/client/jobs-release.test.ts", "test/race/settle-expire.test.ts"],
   },
+  {
+    name: "runs that end together end their lease though one of them is left",
+    file: "store/jobs/settle.js",
+    from: "and (select count(*) from gone) = (select count(*) from s)",
+    to: "and true",
+    tests: ["test/race/lease-stays.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "the last runs of a claim end its lease though one of them is left",
+    file: "store/jobs/settle.js",
+    from: " and (select count(*) from gone) = $6",
+    to: " and $6 = $6",
+    tests: ["test/race/lease-stays.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "a beat ends every lease of a claim",
+    file: "store/jobs/beat.js",
+    from: "l.token = d.token and l.lease_ms = d.lease_ms for update",
+    to: "l.token = d.token for update",
+    tests: ["test/race/lease-stays.test.ts"],
+  },
+  {
+    name: "a dead job that is run again keeps its crashes",
+    file: "store/jobs/retry.js",
+    from: "attempt = 0, crash_count = 0,",
+    to: "attempt = 0,",
+    tests: ["test/race/lease-stays.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "an expiry does not ask for the token",
+    file: "store/janitor/expire-leases.js",
+    from: "j.token = d.token and j.state = 'running'\n  order by",
+    to: "j.state = 'running'\n  order by",
+    tests: ["test/race/lease-stays.test.ts", "test/model/model.test.ts"],
+  },
+  {
+    name: "an expiry does not spare the workers of its own process",
+    file: "janitor/chores/expire-leases.js",
+    from: "spare: isEmbedded ? input.liveWorkers() : []",
+    to: "spare: []",
+    tests: ["test/worker/spared.test.ts"],
+  },
+  {
+    name: "notes of a finished run stay for the next run of a job that coalesces",
+    file: "store/jobs/settle.js",
+    from: "where n.job_id = d.id",
+    to: "where false and n.job_id = d.id",
+    tests: ["test/race/again-afresh.test.ts"],
+  },
 ];
 
 if (process.argv.includes("--list")) {
@@ -365,13 +426,54 @@ const lost = MUTANTS.filter(({ file, from, and, also }) => {
   return !stands(file, from) || (and && !stands(file, and.from)) || (also && !stands(also.file, also.from));
 });
 for (const { name, file } of lost) process.stderr.write(`"${name}": ${file} does not have the text to be broken.\n`);
-if (lost.length > 0) process.exit(1);
+// A file that is not there ends as badly as one that fails.
+const unasked = MUTANTS.filter(({ tests }) => tests.some((test) => !existsSync(join(root, test))));
+for (const { name } of unasked) process.stderr.write(`"${name}": not all of its tests are there.\n`);
+if (lost.length + unasked.length > 0) process.exit(1);
 if (process.argv.includes("--check")) process.exit(0);
 
-const wanted = process.argv.slice(2);
-const chosen = wanted.length === 0 ? MUTANTS : MUTANTS.filter(({ name }) => wanted.some((part) => name.includes(part)));
+const engine = engineOf();
+const table = process.env.FAULT_OUT ? join(process.env.FAULT_OUT, "mutants.json") : undefined;
+const NOTHING = { killed: [], alive: [], unsure: [] };
+
+/** What the table says of this engine. What it says of another one goes to the earlier results. */
+function known() {
+  if (table === undefined || !existsSync(table)) return NOTHING;
+  const found = JSON.parse(readFileSync(table, "utf8"));
+  if (found.engine === engine) return { ...NOTHING, ...found };
+  const earlier = join(dirname(table), "earlier");
+  mkdirSync(earlier, { recursive: true });
+  renameSync(table, join(earlier, `mutants-${found.engine ?? "unknown"}.json`));
+  return NOTHING;
+}
+
+const isRest = process.argv.includes("--rest");
+if (isRest && table === undefined) {
+  process.stderr.write("--rest needs FAULT_OUT: the folder with the table of what was tried before.\n");
+  process.exit(1);
+}
+const tried = isRest ? known() : NOTHING;
+// An unsure one was tried, and nothing came of it: once more.
+const isTried = (name) => tried.killed.some((one) => one.name === name) || tried.alive.includes(name);
+const wanted = process.argv.slice(2).filter((part) => part !== "--rest");
+const chosen = MUTANTS.filter(
+  ({ name }) => (wanted.length === 0 || wanted.some((part) => name.includes(part))) && !isTried(name),
+);
+if (chosen.length === 0) {
+  process.stderr.write(isRest ? "None is left.\n" : "There is none of that name: see --list.\n");
+  process.exit(isRest ? 0 : 1);
+}
 const copy = mkdtempSync(join(tmpdir(), "holdfast-mutants-"));
-for (const path of ["dist", "test", "migrations", "package.json", "vitest.config.ts", "tsconfig.json", "src"]) {
+for (const path of [
+  "dist",
+  "test",
+  "scripts",
+  "migrations",
+  "package.json",
+  "vitest.config.ts",
+  "tsconfig.json",
+  "src",
+]) {
   cpSync(join(root, path), join(copy, path), { recursive: true, filter: (from) => !from.includes("/results/") });
 }
 symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
@@ -398,6 +500,8 @@ async function run(tests) {
       SIM_SEEDS: "60",
       MODEL_SEED: "1",
       SIM_SEED: "1",
+      // What a broken product comes to is no result.
+      FAULT_OUT: "",
     },
     stdio: "ignore",
     timeout: 600_000,
@@ -416,26 +520,25 @@ async function run(tests) {
   return null;
 }
 
-/** Of those that are not asked for now, what is written down already stands. */
-function write(killed, alive) {
-  if (!process.env.FAULT_OUT) return;
-  mkdirSync(process.env.FAULT_OUT, { recursive: true });
-  const path = join(process.env.FAULT_OUT, "mutants.json");
-  const before = existsSync(path) ? JSON.parse(readFileSync(path, "utf8")) : { killed: [], alive: [] };
-  const isNew = (name) => alive.includes(name) || killed.some((one) => one.name === name);
+/** Of those that are not asked for now, what is written down already stands. An unsure one has no other result beside that. */
+function write() {
+  if (table === undefined) return;
+  mkdirSync(dirname(table), { recursive: true });
+  const before = known();
+  const isNew = (name) => alive.includes(name) || unsure.includes(name) || killed.some((one) => one.name === name);
   const isKept = (name) => MUTANTS.some((one) => one.name === name) && !isNew(name);
   const order = new Map(MUTANTS.map(({ name }, at) => [name, at]));
   const all = [...before.killed.filter(({ name }) => isKept(name)), ...killed];
   const result = {
     part: "mutants",
     seed: 1,
-    mutants: 0,
+    ...provenance(),
+    mutants: MUTANTS.length,
     killed: all.toSorted((a, b) => order.get(a.name) - order.get(b.name)),
     alive: [...before.alive.filter(isKept), ...alive],
+    unsure: [...before.unsure.filter(isKept), ...unsure],
   };
-  result.mutants = result.killed.length + result.alive.length;
-  result.violations = result.alive;
-  writeFileSync(path, `${JSON.stringify(result, null, 1)}\n`);
+  writeFileSync(table, `${JSON.stringify(result, null, 1)}\n`);
 }
 
 const killed = [];
@@ -475,7 +578,7 @@ for (const mutant of chosen) {
   const by = found ? `  by ${found.file}: ${found.test}\n        ${found.why.split("\n", 1)[0]}` : "";
   process.stderr.write(`${how}  ${name}${by}\n`);
   if (anyway) process.stderr.write(`        ${anyway.test} fails with nothing broken:\n${anyway.why}\n`);
-  write(killed, alive);
+  write();
 }
 await server.remove();
 rmSync(copy, { recursive: true, force: true });

@@ -19,12 +19,15 @@ function filesIn(root, folder) {
     .map((path) => relative(root, path).split(sep).join("/"));
 }
 
+const sourcesIn = (root) =>
+  [...filesIn(root, "src"), ...filesIn(root, "migrations")].filter(
+    (path) => !NOT_ENGINE.some((folder) => path.startsWith(`${folder}/`)),
+  );
+
 /** A fingerprint of the sources that decide what becomes of jobs: it is another one when any of them is. */
 export function engineOf(root = ROOT) {
   const hash = createHash("sha256");
-  const paths = [...filesIn(root, "src"), ...filesIn(root, "migrations")];
-  for (const path of paths.toSorted()) {
-    if (NOT_ENGINE.some((folder) => path.startsWith(`${folder}/`))) continue;
+  for (const path of sourcesIn(root).toSorted((a, b) => (a < b ? -1 : 1))) {
     hash
       .update(`${path}\0`)
       .update(readFileSync(join(root, path)))
@@ -42,13 +45,22 @@ export function commitOf(root = ROOT) {
   return `${head.stdout.trim()}${stdout.trim() === "" ? "" : "+"}`;
 }
 
-export const provenance = () => ({
-  date: new Date().toISOString(),
-  commit: commitOf(),
-  engine: engineOf(),
-  judge: JUDGE,
-});
+/** What runs is `dist`: nobody knows which engine that is, if a source has become newer since it was built. */
+export function isBuilt(root = ROOT) {
+  const stamp = join(root, "dist", ".built");
+  if (!existsSync(stamp)) return false;
+  const { mtimeMs } = statSync(stamp);
+  return sourcesIn(root).every((path) => statSync(join(root, path)).mtimeMs <= mtimeMs);
+}
 
-/** Mutants are about the tests, and have a rule of their own: test/house/mutants.test.ts. */
+/** What a result says of itself. Without a build of these very sources there can be none. */
+export function provenance() {
+  if (!isBuilt()) {
+    throw new Error("dist is older than src: nobody knows which engine was tried. Run `npm run build`, and try again.");
+  }
+  return { date: new Date().toISOString(), commit: commitOf(), engine: engineOf(), judge: JUDGE };
+}
+
+/** Mutants are not judged: what found them is a test. */
 export const isCurrent = (result, engine) =>
-  result.part === "mutants" || (result.judge === JUDGE && result.engine === engine);
+  result.engine === engine && (result.judge === JUDGE || result.part === "mutants");

@@ -1,11 +1,13 @@
 // Runs the steps of the plan one after the other, each in a process of its own: what fails, or hangs, does not keep the
 // next from its turn. At the end it says of each what came of it.
 import { spawn } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { root } from "../set-up.mjs";
 import { sizeOf } from "./add-up.mjs";
+import { engineOf } from "./provenance.mjs";
+import { beginRun, read } from "./wrong-runs.mjs";
 
 const count = new Intl.NumberFormat("en");
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
@@ -59,16 +61,9 @@ async function vitest(step, env, report) {
   return { code, isLate };
 }
 
-function read(path) {
-  try {
-    return JSON.parse(readFileSync(path, "utf8"));
-  } catch {
-    return undefined;
-  }
-}
-
 /**
  * `out`: where results and raw histories go; those of a run that went wrong into its folder `wrong`, which is not added up.
+ * A run that ends without any of them leaves its name there.
  */
 export async function runStep(step, { seed, out, env = {} }) {
   const folder = mkdtempSync(join(tmpdir(), "holdfast-faults-"));
@@ -77,6 +72,8 @@ export async function runStep(step, { seed, out, env = {} }) {
   const seeds = step.isUnseeded ? {} : { FAULT_SEED: String(seed), FUZZ_SEED: String(seed) };
   process.stdout.write(`\n== ${step.name}${step.isUnseeded ? "" : `, seed ${seed}`}: ${step.what}\n`);
   const startedAt = performance.now();
+  const engine = engineOf();
+  const run = out === undefined ? undefined : beginRun(out, { part: step.name, seed: step.isUnseeded ? 0 : seed });
   const report = join(folder, "report.json");
   const { code, isLate } = await vitest(step, { ...step.env, ...seeds, ...env, FAULT_OUT: results }, report);
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
@@ -86,23 +83,28 @@ export async function runStep(step, { seed, out, env = {} }) {
   const skipped = tests.filter(({ status }) => ["skipped", "pending"].includes(status)).map(({ title }) => title);
   const found = readdirSync(results)
     .filter((name) => name.endsWith(".json"))
-    .map((name) => read(join(results, name)));
+    .flatMap((name) => read(join(results, name)) ?? []);
   const wrong = [...failed];
   if (isLate) wrong.push(`given up after ${minutes(limitOf(step.seconds))}`);
   else if (code !== 0 && failed.length === 0) wrong.push(`ended with ${code}, see above`);
   // Passed, and nothing to show for it.
   if (wrong.length === 0 && passed > 0 && found.length === 0 && !step.hasNoResult) wrong.push("it left no result");
   if (wrong.length === 0 && passed + skipped.length === 0) wrong.push("no test was run");
+  // Nobody knows which of the two it tried.
+  if (engineOf() !== engine) wrong.push("the engine's sources were changed while it ran");
   if (isStopped) {
+    run?.forget();
     rmSync(folder, { recursive: true, force: true });
     return { name: step.name, seed, seconds, is: "stopped", size: "", faults: 0, violations: 0, wrong: [], skipped };
   }
   const isGood = wrong.length === 0;
-  if (out !== undefined && found.length > 0) {
-    const target = isGood ? out : join(out, "wrong");
-    mkdirSync(target, { recursive: true });
-    cpSync(results, target, { recursive: true });
-  }
+  if (isGood) {
+    run?.forget();
+    if (out !== undefined && found.length > 0) {
+      mkdirSync(out, { recursive: true });
+      cpSync(results, out, { recursive: true });
+    }
+  } else run?.endWrong(results, wrong);
   rmSync(folder, { recursive: true, force: true });
   return {
     name: step.name,

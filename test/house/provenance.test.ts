@@ -1,10 +1,11 @@
 // A result counts for the engine that it tried and for the judge that judged it, and for no other.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { readResults, sayWhose } from "../../scripts/faults/add-up.mjs";
-import { engineOf, provenance } from "../../scripts/faults/provenance.mjs";
+import { sayWhose } from "../../scripts/faults/add-up.mjs";
+import { engineOf, isBuilt, provenance } from "../../scripts/faults/provenance.mjs";
+import { readResults } from "../../scripts/faults/results.mjs";
 import { JUDGE } from "../support/history/judge-version.mjs";
 
 let folder: string;
@@ -42,19 +43,35 @@ test("a result says when it was, and of what", () => {
   });
 });
 
-test("only results of this engine and this judge count, and those of mutants; others are said to be there", () => {
+test("what runs is the build: one that is older than a source is none of that engine", () => {
+  const at = (path: string, second: number): void => utimesSync(join(folder, path), second, second);
+  write("src/worker/run.ts", "1");
+  write("src/http/serve.ts", "1");
+  expect(isBuilt(folder)).toBe(false);
+  write("dist/.built", "");
+  at("src/worker/run.ts", 100);
+  at("dist/.built", 200);
+  expect(isBuilt(folder)).toBe(true);
+  at("src/http/serve.ts", 300);
+  expect(isBuilt(folder)).toBe(true);
+  at("src/worker/run.ts", 300);
+  expect(isBuilt(folder)).toBe(false);
+});
+
+test("only results of this engine and this judge count, mutants of this engine whoever judges; others are said to be there", () => {
   const result = (more: object): string => JSON.stringify({ part: "kills", seed: 1, ...more });
   write("a.json", result({ engine: "now", judge: JUDGE, date: "2026-11-18T01:00:00Z" }));
   write("b.json", result({ engine: "now", judge: JUDGE, date: "2026-11-20T01:00:00Z" }));
   write("c.json", result({ engine: "before", judge: JUDGE, date: "2026-11-17T01:00:00Z" }));
   write("d.json", result({ engine: "now", judge: JUDGE - 1 }));
   write("e.json", result({}));
-  write("mutants.json", JSON.stringify({ part: "mutants", seed: 1 }));
+  write("mutants.json", JSON.stringify({ part: "mutants", seed: 1, engine: "now" }));
+  write("mutants-before.json", JSON.stringify({ part: "mutants", seed: 1, engine: "before" }));
   write("earlier/f.json", result({}));
   const found = readResults(folder, "now");
   expect(found.current).toHaveLength(3);
   expect(sayWhose(found, "now")).toBe(
-    "Runs of 2026-11-18 to 2026-11-20, 2 of them, of the engine `now`. 4 of earlier engines, or by an earlier judge, are kept and not counted.",
+    "Runs of 2026-11-18 to 2026-11-20, 2 of them, of the engine `now`. 5 of earlier engines, or by an earlier judge, are kept and not counted.",
   );
   expect(sayWhose({ current: [], earlier: 0 }, "now")).toBe("No runs yet of the engine `now`.");
 });

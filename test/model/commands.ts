@@ -187,7 +187,10 @@ const beat = fc.nat().map((at) =>
     const run = pickFrom(model.runs, at);
     if (!run) return;
     const { token, leaseMs } = run;
-    const [result] = await beatIfHeld(store, [{ token, leaseMs }], [], 5_000);
+    // With a beat goes word of a lease that nobody needs any more.
+    const over = [...model.leases.values()].find((lease) => lease.token !== token && model.isOver(lease.token));
+    const [result] = await beatIfHeld(store, [{ token, leaseMs }], over ? [over] : [], 5_000);
+    if (over) model.leases.delete(over.token);
     // A lease whose jobs have all ended may still be there, and may be renewed: it is nobody's.
     const wanted = model.beat(token);
     expect(result!.state).toBe(wanted);
@@ -208,16 +211,21 @@ const settle = fc
       const run = pickFrom(model.runs, at);
       if (!run) return;
       const sent = asEnded(model, run, ending, delay);
-      if (quick && ending === "done" && model.isLight(run)) return await settleLight(model, store, run);
+      // As the worker that runs them knows: of this claim there is no other one that has not ended.
+      const isLast = !model.runs.some(
+        (other) => other.token === run.token && other.id !== run.id && model.isOpen(other),
+      );
+      if (quick && ending === "done" && model.isLight(run)) return await settleLight(model, store, run, isLast);
       // Before anything but plain success is written about a run, its claim is marked.
       model.mark(run.token);
       await markTokens(store, [run.token]);
       if (quick && ending === "done") {
         const job = model.jobs.get(run.id)!;
         const suits = model.holds(run) && job.group === null && job.rerun === null;
-        const done = await settleDone(store, [sent], []);
+        const done = await settleDone(store, [sent], isLast ? [run] : []);
         expect(sorted(done)).toEqual(suits ? [run.id] : []);
         if (suits) model.settle(run, "done", 0);
+        if (suits && isLast) model.leases.delete(run.token);
         return;
       }
       const verdict = model.settle(run, ending, delay);
@@ -232,12 +240,40 @@ const settle = fc
     }),
   );
 
-async function settleLight(model: Model, store: Store, run: ModelRun): Promise<void> {
-  const done = await settleClaim(store, run, [run.id], DAY_MS, false);
+async function settleLight(model: Model, store: Store, run: ModelRun, isLast: boolean): Promise<void> {
+  const done = await settleClaim(store, run, [run.id], DAY_MS, isLast);
   expect(done).toBe(true);
   const job = model.jobs.get(run.id)!;
   Object.assign(job, { state: "done", token: run.token, attempt: job.attempt + 1, claims: job.claims + 1 });
+  if (isLast) model.leases.delete(run.token);
 }
+
+/** All that is left of a claim ends at once, and its lease with it, unless one of them cannot end yet. */
+const settleRest = fc.record({ at: fc.nat(), byClaim: fc.boolean() }).map(({ at, byClaim }) =>
+  command(`settleRest(${JSON.stringify({ at, byClaim })})`, async (model, { store }) => {
+    const one = pickFrom(
+      model.runs.filter((run) => model.isOpen(run)),
+      at,
+    );
+    if (!one) return;
+    model.mark(one.token);
+    await markTokens(store, [one.token]);
+    const runs = model.runs.filter((run) => run.token === one.token && model.holds(run));
+    const ids = runs.map(({ id }) => id);
+    const suiting = runs.filter(({ id }) => {
+      const { group, rerun } = model.jobs.get(id)!;
+      return group === null && rerun === null;
+    });
+    if (byClaim) {
+      expect(await settleClaim(store, one, ids, DAY_MS, true)).toBe(suiting.length === runs.length);
+    } else {
+      const sent = runs.map((run) => asEnded(model, run, "done", 0));
+      expect(sorted(await settleDone(store, sent, [one]))).toEqual(sorted(suiting.map(({ id }) => id)));
+    }
+    for (const run of suiting) model.settle(run, "done", 0);
+    if (suiting.length === runs.length) model.leases.delete(one.token);
+  }),
+);
 
 /** Where some of them ended one by one before, nothing is done either: the product takes that for a lock in its way. */
 async function sendWhole(store: Store, run: ModelRun, runs: number): Promise<boolean> {
@@ -401,6 +437,13 @@ async function compare(model: Model, { database }: Real): Promise<void> {
   // What was discarded is in the history, dead.
   const known = new Set(model.jobs.keys());
   expect(seen.filter((row) => known.has(row.id)).toSorted(order)).toEqual(wanted.toSorted(order));
+  const leases = await database.query<{ token: string; light: boolean; ids: string[] }>(
+    `select token, light, job_ids as ids from ${SCHEMA}.leases`,
+  );
+  const byToken = (a: { token: string }, b: { token: string }): number => Number(a.token) - Number(b.token);
+  expect(leases.rows.map((row) => ({ ...row, ids: sorted(row.ids) })).toSorted(byToken)).toEqual(
+    [...model.leases.values()].map(({ token, light, jobs }) => ({ token, light, ids: sorted(jobs) })).toSorted(byToken),
+  );
 }
 
 /** After the last command: the ledger, the attempts, and everything that must hold at any moment. */
@@ -426,6 +469,7 @@ const COMMANDS = [
   settle,
   settle,
   settleWhole,
+  settleRest,
   beat,
   speak,
   advance,

@@ -27,13 +27,31 @@ const holderOf = (token: string) => ({
   leases: JSON.stringify([{ kind: KIND, lease_ms: LEASE_MS }]),
 });
 
-/** How many complete orders there were. */
+/** What this actor does that not every other one does: those that do the same are each other's mirror images. */
+function roleOf(actor: number, variant: Variant): string {
+  if (variant === "cancelled" && actor === 0) return "late, and cancels";
+  return actor % 2 === 0 ? "late" : "early";
+}
+
+/** The same for two orders that differ in nothing but which of two alike actors is which. */
+function courseOf(order: readonly number[], variant: Variant): string {
+  const seen: number[] = [];
+  return order
+    .map((actor) => {
+      if (!seen.includes(actor)) seen.push(actor);
+      const role = roleOf(actor, variant);
+      return `${role} ${seen.filter((each) => roleOf(each, variant) === role).indexOf(actor)}`;
+    })
+    .join(", ");
+}
+
+/** How many complete orders there were, and how many of them are no mirror image of another one. */
 export async function tryAllOrders(
   database: SimDatabase,
   startMs: number,
   variant: Variant,
   actors: number,
-): Promise<number> {
+): Promise<{ orders: number; distinct: number }> {
   await database.empty();
   await database.setClock(startMs);
   const { query } = database;
@@ -44,6 +62,7 @@ export async function tryAllOrders(
   const job = { id, kind: KIND, queue: "default", rank: 0, attempts: 3, payload: "0" };
   model.enqueue({ id, rank: 0, payload: 0, key: null, coalesce: null, group: null, delay: 0, keepKeyMs: 0 });
   let orders = 0;
+  const courses = new Set<string>();
   await query("begin");
   if (variant === "handed over") {
     // Somebody else had it from the start, and never spoke again.
@@ -51,9 +70,11 @@ export async function tryAllOrders(
     await insertTaken(store, [job], { token: "999", workerId: uuidv7(), leaseMs: LEASE_MS });
   } else await insertJobs(store, [job], null);
 
-  const walk = async (at: Model, done: readonly number[], depth: number): Promise<void> => {
+  const walk = async (at: Model, done: readonly number[], order: readonly number[]): Promise<void> => {
+    const depth = order.length;
     if (done.every((steps) => steps === STEPS.length)) {
       orders += 1;
+      courses.add(courseOf(order, variant));
       return;
     }
     for (let actor = 0; actor < actors; actor += 1) {
@@ -62,17 +83,17 @@ export async function tryAllOrders(
       await query(`savepoint s${depth}`);
       const here = structuredCopy(at);
       await takeStep(here, store, database, actor, step, variant);
-      await walk(here, done.with(actor, done[actor]! + 1), depth + 1);
+      await walk(here, done.with(actor, done[actor]! + 1), [...order, actor]);
       await query(`rollback to savepoint s${depth}`);
     }
   };
   await walk(
     model,
     Array.from({ length: actors }, () => 0),
-    0,
+    [],
   );
   await query("rollback");
-  return orders;
+  return { orders, distinct: courses.size };
 }
 
 async function takeStep(
@@ -116,8 +137,10 @@ async function takeStep(
     await markTokens(store, [token]);
     if (variant !== "fails" && model.jobs.get(id)?.cancelAsked !== true) {
       const wanted = model.settle(run, "done", 0);
-      const settled = await settleDone(store, [{ id, token, keepMs: DAY_MS }], []);
+      // Its lease has nothing else to be there for.
+      const settled = await settleDone(store, [{ id, token, keepMs: DAY_MS }], [run]);
       expect([...settled]).toEqual(wanted === undefined ? [] : [id]);
+      if (wanted !== undefined) model.leases.delete(token);
     } else {
       const wanted = model.settle(run, "retry", 0);
       const error = { name: "Error", message: "as the order wants it" };

@@ -188,6 +188,17 @@ export class Model {
     return this.leases.get(token)?.light === true && this.jobs.get(id)?.state === "pending";
   }
 
+  /** It has not ended, whether its row says so already or not. */
+  isOpen(run: ModelRun): boolean {
+    return this.holds(run) || this.isLight(run);
+  }
+
+  /** The lease is still there, and none of its runs is. */
+  isOver(token: string): boolean {
+    const lease = this.leases.get(token);
+    return lease !== undefined && !lease.jobs.some((id) => this.isOpen({ ...lease, id }));
+  }
+
   beat(token: string): "renewed" | "lost" {
     const lease = this.leases.get(token);
     if (!lease) return "lost";

@@ -20,6 +20,6 @@ test(
     expect(violations, `RACE_SEED=${SEED}`).toEqual([]);
     expect(counts.races).toBe(200);
     // Otherwise it was no race.
-    expect(Math.min(counts.oldRun, counts.newRun)).toBeGreaterThan(10);
+    expect(Math.min(counts.oldRun, counts.newRun, counts.met)).toBeGreaterThan(10);
   },
 );

@@ -22,4 +22,6 @@ test(`${RACES} leases run out at the moment at which their runs end: one of the 
   process.stderr.write(`${JSON.stringify({ seconds, ...result })}\n`);
   expect(result.violations).toEqual([]);
   expect(Math.min(result.oldRun, result.newRun)).toBeGreaterThan(RACES / 20);
+  // The others were over before they could meet, or came too late to.
+  expect(result.met).toBeGreaterThan(RACES / 10);
 });

@@ -30,6 +30,8 @@ test(
     const violations: string[] = [];
     const faults: Record<string, number> = {};
     const looked: Record<string, number> = {};
+    /** Two seeds may pick the same course: that is one schedule. */
+    const courses = new Set<string>();
     const sum = { schedules: 0, statements: 0, simulatedJobs: 0, virtualMinutes: 0, asked: 0, ok: 0 };
     for (let seed = first; seed < first + SEEDS && violations.length === 0; seed += 1) {
       const result = await simulate(database, seed, START_MS);
@@ -37,6 +39,7 @@ test(
       for (const [name, count] of Object.entries(result.faults)) faults[name] = (faults[name] ?? 0) + count;
       for (const [name, count] of Object.entries(result.looked)) looked[name] = (looked[name] ?? 0) + count;
       sum.schedules += 1;
+      courses.add(`${result.hash} ${result.statements}`);
       sum.statements += result.statements;
       sum.simulatedJobs += result.counts.jobs;
       sum.asked += result.counts.asked;
@@ -45,7 +48,7 @@ test(
     }
     const seconds = Math.round((performance.now() - startedAt) / 1_000);
     // Under a name of their own: nothing real was broken.
-    const result = { seconds, ...sum, simulatedFaults: faults, looked, violations };
+    const result = { seconds, ...sum, courses: courses.size, simulatedFaults: faults, looked, violations };
     await saveResult("simulation", first, { ...result, virtualMinutes: Math.round(sum.virtualMinutes) });
     process.stderr.write(`${JSON.stringify({ ...result, looked: undefined })}\n`);
     expect(violations).toEqual([]);
