@@ -13,11 +13,13 @@ const SHOWN_KINDS = 50;
 export function makeKnownKinds(kinds: readonly AnyJobKind[]): KnownKinds {
   const byName = new Map(kinds.map((kind) => [kind.kind, kind]));
   const batches = kinds.filter(isBatchKind).map(({ kind }) => kind);
+  const jobs = kinds.filter((kind) => !isBatchKind(kind)).map(({ kind }) => kind);
   return {
     job(kind) {
       const known = byName.get(kind);
-      if (known) return known;
-      throw unknown(`This server does not know the kind ${shown(kind)}.`, "kinds", [...byName.keys()]);
+      if (known && !isBatchKind(known)) return known;
+      const what = known ? `${shown(kind)} is a kind of batch, not of job.` : "";
+      throw unknown(what || `This server does not know the kind ${shown(kind)}.`, "kinds", jobs);
     },
     batch(kind) {
       const known = byName.get(kind);

@@ -21,6 +21,15 @@ describe.each(TIERS)("%s", (tier) => {
     return (answer.body as { id: string }).id;
   };
 
+  test("a kind of batch is not enqueued as a job, and does not follow a batch", async () => {
+    const hint = "Known kinds: greet, anything, hopeless, endless.";
+    const error = { code: "HOLDFAST_KIND_UNKNOWN", message: '"idle" is a kind of batch, not of job.', hint };
+    const plain = await api.post("/api/v1/jobs", { kind: "idle", payload: {} });
+    expect(plain).toMatchObject({ status: 422, body: { error } });
+    const made = await api.post("/api/v1/batches", { kind: "idle", items: [], onDone: { kind: "idle" } });
+    expect(made).toMatchObject({ status: 422, body: { error } });
+  });
+
   test("made from a list, run, counted, with its items and its errors in groups", async () => {
     const items = urls("a", "known", "wall", "bad 1", "bad 2");
     const { status, body } = await api.post("/api/v1/batches", { kind: "articles.import", items, owner: "ada" });
