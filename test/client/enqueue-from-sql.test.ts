@@ -156,6 +156,8 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
     [", run_at => 'infinity'", "run_at is infinity.", undefined],
     [", delay => '-1s'", "delay is", { delay: "-1s" as "1s" }],
     [`, on_dead => '{"kind": "a b"}'`, "on_dead.kind is", undefined],
+    [`, on_dead => '["a"]'`, "on_dead.kind is null.", undefined],
+    [`, on_dead => '{"kind": "a", "attempts": "many"}'`, "on_dead has the unknown field 'attempts'.", undefined],
     [", attempts_used => 5", "attempts_used is 5.", undefined],
     ["", "nested deeper than 200", {}, JSON.parse(deep(201))],
     ["", "at most 10485760 are taken.", {}, "x".repeat(10_485_761)],
