@@ -1,4 +1,5 @@
--- enqueue() as 016 made it, with the same name, arguments and rights. What it refuses besides: fields of on_dead that nobody reads.
+-- enqueue() as 016 made it, with the same name, arguments and rights. What it refuses besides: fields of
+-- on_dead that nobody reads, and a delay that no clock can be set to.
 create or replace function :schema.enqueue(
   kind text,
   payload jsonb default 'null',
@@ -69,6 +70,11 @@ begin
   elsif enqueue.delay < interval '0' then
     wrong := format('enqueue() delay is %s.', enqueue.delay);
     hint := 'Give one that is not negative.';
+  -- The sum itself fails for what is much longer.
+  elsif enqueue.delay is not null
+    and :schema.clock() + least(enqueue.delay, interval '9999 years') >= '10000-01-01 00:00:00+00' then
+    wrong := format('enqueue() delay is %s.', enqueue.delay);
+    hint := 'Give one that ends before the year 10000.';
   elsif enqueue.keep_key <= interval '0' then
     wrong := format('enqueue() keep_key is %s.', enqueue.keep_key);
     hint := 'Give how long the key is kept, or null for ever.';

@@ -155,6 +155,8 @@ describe.each(TIERS)("enqueue() in SQL, %s", (tier) => {
     [", run_at => now(), delay => '1s'", "has both", { runAt: new Date(), delay: "1s" }],
     [", run_at => 'infinity'", "run_at is infinity.", undefined],
     [", delay => '-1s'", "delay is", { delay: "-1s" as "1s" }],
+    [", delay => '9000 years'", "delay is 9000 years.", undefined],
+    [", delay => '170000 years'", "delay is 170000 years.", undefined],
     [`, on_dead => '{"kind": "a b"}'`, "on_dead.kind is", undefined],
     [`, on_dead => '["a"]'`, "on_dead.kind is null.", undefined],
     [`, on_dead => '{"kind": "a", "attempts": "many"}'`, "on_dead has the unknown field 'attempts'.", undefined],
