@@ -1,5 +1,6 @@
 -- enqueue() as 016 made it, with the same name, arguments and rights. What it refuses besides: fields of
--- on_dead that nobody reads, and a delay that no clock can be set to.
+-- on_dead that nobody reads, and a delay that no clock can be set to. A key that somebody took while it
+-- waited for them is theirs.
 create or replace function :schema.enqueue(
   kind text,
   payload jsonb default 'null',
@@ -135,7 +136,10 @@ begin
           (false, l.job_id, l.payload_hash, l.created_at, l.expires_at)
         ) as x (is_new, job_id, payload_hash, created_at, expires_at)
         where x.is_new = coalesce(
-          l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id), false))
+          l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id)
+            -- Of what took it while this statement waited, it cannot see the job.
+            and l.job_id = (
+              select b.job_id from :schema.job_keys b where b.kind = enqueue.kind and b.key = enqueue.key), false))
     returning l.job_id, l.payload_hash
   ),
   fresh as materialized (
