@@ -111,9 +111,11 @@ function applyOptions(job: NewJob, kind: AnyJobKind, options: EnqueueOptions, ro
     }
   }
   if (options.onDead !== undefined) {
-    checkName(`${where} onDead.kind`, options.onDead.kind);
-    if (options.onDead.queue !== undefined) checkName(`${where} onDead.queue`, options.onDead.queue);
-    job.onDead = toStorableJson(`${where} onDead`, options.onDead);
+    refuseUnknown(`${where} onDead`, options.onDead, ["kind", "payload", "queue"]);
+    const { kind: followUp, payload, queue } = options.onDead;
+    checkName(`${where} onDead.kind`, followUp);
+    if (queue !== undefined) checkName(`${where} onDead.queue`, queue);
+    job.onDead = toStorableJson(`${where} onDead`, { kind: followUp, payload, queue });
   }
   if (options.headers !== undefined) job.headers = toStorableJson(`${where} headers`, options.headers);
 }

@@ -154,11 +154,15 @@ export function makeStore(db: Db, schema: string): Store {
   };
 }
 
+/** A time as it is read: no stored one, not even an infinite one, may stop those who look at it beside others. */
+export const bounded = (expression: string): string =>
+  `least(greatest(${expression}, timestamptz '0001-01-02 00:00:00+00'), timestamptz '9999-12-31 00:00:00+00')`;
 /**
  * Microseconds since 1970: exact where a Date would round. Through double precision, because numeric costs more than
  * the rest of a row; its 53 bits keep microseconds exact until the year 2106.
  */
-export const asMicros = (expression: string): string => `round(date_part('epoch', ${expression}) * 1e6)::bigint`;
+export const asMicros = (expression: string): string =>
+  `round(date_part('epoch', ${bounded(expression)}) * 1e6)::bigint`;
 export const fromMicros = (expression: string): string =>
   `(timestamptz 'epoch' + ${expression} * interval '1 microsecond')`;
 /** Milliseconds of an interval, as a number. */

@@ -29,6 +29,11 @@ describe("an enqueue option that cannot work is refused, and nothing is stored",
     [{ coalesce: "a", group: "b" }, "enqueue() has coalesce together with group.", "Choose one"],
     [{ onDead: { kind: "a b" } }, 'enqueue() onDead.kind is "a b".', "letters, digits"],
     [{ onDead: { kind: "a", payload: NaN } }, "enqueue() onDead at .payload is NaN.", "string"],
+    [
+      { onDead: { kind: "a", attempts: 2 } },
+      'enqueue() onDead has the unknown option "attempts".',
+      "kind, payload, queue",
+    ],
     [{ headers: { a: "\0" } }, "enqueue() headers at .a holds a NUL character.", "base64"],
     [{ tx: {} }, "tx is an object, which is", "query(text, values)"],
   ])("%j", async (options, message, hint) => {

@@ -114,4 +114,32 @@ describe.each(TIERS)("onDead, %s", (tier) => {
     expect(jobs).toMatchObject([{ payload: { job: { id, error: { reason: "crashed" } } } }]);
     expect(await writtenBy(bench, [id, jobs[0]!.id])).toHaveProperty("size", 1);
   });
+
+  // As they could be stored before they were refused.
+  test.each([
+    ["many", 5],
+    [2.5, 5],
+    [99_999_999_999, 5],
+    [0, 5],
+    [null, 5],
+    [3, 3],
+  ])(
+    "a job that was stored with %s attempts for the one that follows it dies, and is followed",
+    async (said, given) => {
+      const followUp = uniqueName();
+      const kind = makeKind({
+        run: () => {
+          throw new Fatal("no");
+        },
+      });
+      const { id } = await bench.hf.enqueue(kind, 1, { onDead: { kind: followUp } });
+      await bench.db.query("update holdfast.jobs set on_dead = on_dead || $2::jsonb where id = $1", [
+        id,
+        JSON.stringify({ attempts: said }),
+      ]);
+      await runDue(bench.hf, [kind]);
+      expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "dead", attempt: 1 });
+      expect((await bench.hf.jobs.list({ kind: followUp })).jobs).toMatchObject([{ maxAttempts: given }]);
+    },
+  );
 });

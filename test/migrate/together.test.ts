@@ -64,10 +64,8 @@ test("ten processes on a fresh database: all of them start and work, and everyth
 test("waits for a table that others use without keeping those away who come meanwhile", async () => {
   const db = await connect();
   await migrate(db, "busy");
-  const [last] = (
-    await db.query<{ version: number }>("delete from busy.migrations where version = 19 returning version")
-  ).rows;
-  expect(last).toEqual({ version: 19 });
+  // 019 needs a lock that keeps everybody out; what came after it is applied again with it.
+  await db.query("delete from busy.migrations where version >= 19");
   await db.script(`alter table busy.jobs add constraint running_has_token check (true), add constraint dead_is_held check (true),
     add constraint live_states check (true); alter table busy.leases add constraint light_has_lane check (true)`);
   const [holder, passer, watcher] = [
@@ -83,7 +81,8 @@ test("waits for a table that others use without keeping those away who come mean
     await passer.query("set statement_timeout = '4s'");
     await passer.query("select count(*) from busy.jobs");
     await holder.commit();
-    expect(await migrated).toMatchObject({ from: 18, applied: ["019_no_checks_on_hot_tables"] });
+    const { from, applied } = await migrated;
+    expect([from, applied[0]]).toEqual([18, "019_no_checks_on_hot_tables"]);
   } finally {
     await Promise.all([holder.close(), passer.close(), watcher.close()]);
   }

@@ -127,10 +127,39 @@ test("a redelivery that comes while the finished job is purged, and after, is th
   expect(await jobsWithKey(key)).toEqual([]);
 });
 
-async function endKeyLife(key: string): Promise<void> {
-  await arena.watcher.query(`update ${SCHEMA}.job_keys set expires_at = now() - interval '1 second' where key = $1`, [
-    key,
-  ]);
+async function endKeyLife(key: string, session: Session = arena.watcher): Promise<void> {
+  await session.query(`update ${SCHEMA}.job_keys set expires_at = now() - interval '1 second' where key = $1`, [key]);
+}
+
+const fromSql = `select id, created from ${SCHEMA}.enqueue('race', '1', key => $1)`;
+const askedBy = {
+  "the client": async (key: string, session?: Session) =>
+    (await insertJobs(session?.store(SCHEMA) ?? arena.store, [newJob({ key, payload: "1" })], null))[0]!,
+  SQL: async (key: string, session?: Session) =>
+    (await (session ?? (await arena.session())).query<{ id: string; created: boolean }>(fromSql, [key])).rows[0]!,
+};
+
+for (const [who, ask] of Object.entries(askedBy)) {
+  for (const was of ["free", "over"]) {
+    test(`a key that was ${was}, waited for longer than it is kept, is the job's of whoever took it (${who})`, async () => {
+      const key = freshKey();
+      if (was === "over") {
+        await finishedJob(key);
+        await endKeyLife(key);
+      }
+      await other.begin();
+      const first = await ask(key, other);
+      expect(first.created).toBe(true);
+      // Its transaction stays open for so long.
+      await endKeyLife(key, other);
+      const asking = ask(key);
+      await arena.blocks(other);
+      await other.commit();
+      expect(await asking).toMatchObject({ id: first.id, created: false });
+      const { rows } = await arena.watcher.query(`select id from ${SCHEMA}.jobs where key = $1`, [key]);
+      expect(rows).toEqual([{ id: first.id }]);
+    });
+  }
 }
 
 for (const end of ["commit", "rollback"] as const) {

@@ -6,6 +6,7 @@
 // waits for its worker or for its batch is the batch's affair, and decided under its lock (store/batches/end-items.ts).
 // Nothing expires within one lease after Postgres came up, nor while our own view of it is younger than that: the
 // workers could not beat either.
+import { isPassing } from "../../db/retryable.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMillis, routine, sql, type Store } from "../sql.ts";
 import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
@@ -94,7 +95,7 @@ const NEXT_EXPIRY = sql`
 select ${asMillis("min(expires_at) - :schema.clock()")} as in_ms, min(lease_ms) as shortest_ms from :schema.leases`;
 
 const SET_APART = sql`
-select id from :schema.jobs where hold = 4 and batch_id is null order by kind, run_at limit $1`;
+select id from :schema.jobs where hold = 4 and batch_id is null and id <> all($2::uuid[]) order by kind, run_at limit $1`;
 
 const END_SET_APART = sql`
 with decided as materialized (
@@ -158,11 +159,40 @@ export interface Ended {
   heir: string | null;
 }
 
-/** Buries what crashed too often and cancels what was asked to; groups move on in the same commit. */
-export async function endSetApart(store: Store, limit: number, keep: number | null | KeepEnded): Promise<Ended[]> {
-  const { rows } = await store.query<{ id: string }>(SET_APART, [limit]);
-  if (rows.length === 0) return [];
+/** Jobs whose end the database refuses, and why. */
+export type Refused = Map<string, unknown>;
+
+/**
+ * Buries what crashed too often and cancels what was asked to; groups move on in the same commit. One whose end is refused keeps
+ * no other from its own: it is added to `refused`, and whatever is in there is left alone.
+ */
+export async function endSetApart(
+  store: Store,
+  limit: number,
+  keep: number | null | KeepEnded,
+  refused: Refused = new Map(),
+): Promise<Ended[]> {
+  const { rows } = await store.query<{ id: string }>(SET_APART, [limit, [...refused.keys()]]);
   const ids = rows.map((row) => row.id);
+  if (ids.length === 0) return [];
+  try {
+    return await end(store, ids, keep);
+  } catch (error) {
+    if (isPassing(error)) throw error;
+  }
+  const ended: Ended[] = [];
+  for (const id of ids) {
+    try {
+      ended.push(...(await end(store, [id], keep)));
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      refused.set(id, error);
+    }
+  }
+  return ended;
+}
+
+async function end(store: Store, ids: readonly string[], keep: number | null | KeepEnded): Promise<Ended[]> {
   return await store.transaction(async (tx) => {
     const groups = await tx.query<{ name: string }>(LOCK_FREE_GROUPS, [await groupsOf(tx, ids)]);
     return (await tx.query<Ended>(END_SET_APART, [ids, keepEndedJson(keep), groups.rows.map((group) => group.name)]))

@@ -5,7 +5,7 @@
 // the dead entries before it are not walked again. What lies behind a watermark is found by store/jobs/look.ts and
 // taken by id.
 import type { ErrorRecord } from "../../job/outcome.ts";
-import { asMicros, asMillis, fromMicros, routine, sql, type Store } from "../sql.ts";
+import { asMicros, asMillis, bounded, fromMicros, routine, sql, type Store } from "../sql.ts";
 import { IS_KIND } from "./lane.ts";
 import { KEEP_OUT_LIGHT, LANE_LOCK, LIGHT_IDS, markTokens } from "./mark.ts";
 
@@ -66,7 +66,7 @@ leased as (
 )
 select id, kind, queue, payload, attempt, max_attempts, rank, key, group_key, last_error,
   ${asMicros("run_at")} as run_us,
-  ${asMillis(":schema.clock() - run_at")} as lag_ms, batch_id
+  ${asMillis(`:schema.clock() - ${bounded("run_at")}`)} as lag_ms, batch_id
 from claimed`;
 
 const claimLaneBody = (lock: string): string => `

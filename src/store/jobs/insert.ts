@@ -124,7 +124,9 @@ k as (
         (false, l.job_id, l.payload_hash, l.created_at, l.expires_at)
       ) as x (is_new, job_id, payload_hash, created_at, expires_at)
       where x.is_new = coalesce(
-        l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id), false))
+        l.expires_at < :schema.clock() and not exists (select 1 from :schema.jobs j where j.id = l.job_id)
+          -- Of what took it while this statement waited, it cannot see the job.
+          and l.job_id in (select b.job_id from before b), false))
   -- xmax is set when there was a row already.
   returning l.kind, l.key, l.job_id, l.payload_hash, l.xmax = 0 as is_new
 ),

@@ -3,7 +3,7 @@
 // `lookAhead` is cheap however much lies dead behind the watermarks: which lanes have something due, when the next
 // thing is due, ranks nobody has seen yet, suspects. `lookBack` finds what landed behind a watermark (a late commit, a
 // release, a clock that jumped); under a held snapshot it walks the dead, so its caller gives it a budget.
-import { asMicros, asMillis, fromMicros, routine, type Store } from "../sql.ts";
+import { asMicros, asMillis, bounded, fromMicros, routine, type Store } from "../sql.ts";
 import type { LanePosition } from "./claim.ts";
 import { IS_KIND } from "./lane.ts";
 import { LIGHT_IDS } from "./mark.ts";
@@ -25,7 +25,7 @@ export interface Gap {
   hi: number;
 }
 
-const DUE_MS = asMillis("j.run_at - :schema.clock()");
+const DUE_MS = asMillis(`${bounded("j.run_at")} - :schema.clock()`);
 
 /** Of lanes `l`, the first `limit` jobs that are due behind their watermarks. */
 const BEHIND = (limit: string): string => `cross join lateral (

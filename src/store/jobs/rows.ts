@@ -2,6 +2,7 @@
 import type { FailedAttempt, Job, Progress } from "../../job/job.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { JobState, JobStatus } from "../../job/states.ts";
+import { bounded } from "../sql.ts";
 
 export interface JobRow {
   id: string;
@@ -52,11 +53,11 @@ const LIVE_STATUS = `case when state = 'dead' then 'dead'
 export const LIVE_COLUMNS = `id, kind, queue, ${LIVE_STATE}::text as state, ${LIVE_STATUS} as status, payload,
   null::jsonb as result, rank, attempt + (claimed_at is not null)::integer as attempt, max_attempts,
   claim_count + (claimed_at is not null)::integer as claim_count, key, group_key, coalesce_key, progress, last_error,
-  created_at, run_at, coalesce(claimed_at, started_at) as started_at, null::timestamptz as finished_at,
+  created_at, ${bounded("run_at")} as run_at, coalesce(claimed_at, started_at) as started_at, null::timestamptz as finished_at,
   cancel_requested_at, lease_expires_at`;
 export const HISTORY_COLUMNS = `id, kind, queue, state::text as state, state::text as status, payload, result, rank, attempt,
-  max_attempts, claim_count, key, group_key, coalesce_key, progress, last_error, created_at, run_at, started_at,
-  finished_at, null::timestamptz as cancel_requested_at, null::timestamptz as lease_expires_at`;
+  max_attempts, claim_count, key, group_key, coalesce_key, progress, last_error, created_at,
+  ${bounded("run_at")} as run_at, started_at, finished_at, null::timestamptz as cancel_requested_at, null::timestamptz as lease_expires_at`;
 /** What a routine that answers with them gives. */
 export const COLUMN_TYPES = `id uuid, kind text, queue text, state text, status text, payload jsonb, result jsonb, rank smallint,
   attempt integer, max_attempts integer, claim_count integer, key text, group_key text, coalesce_key text, progress jsonb,
