@@ -1,11 +1,21 @@
 // A run that went well, as history and facts, for the judge's tests: each of them breaks it in one way.
-import { type AuditFact, type Facts, type JobFact, NEWEST } from "../support/history/facts.ts";
+import {
+  AFTER_BATCH,
+  AFTER_DEATH,
+  type AuditFact,
+  type Facts,
+  type JobFact,
+  NEWEST,
+} from "../support/history/facts.ts";
 import type { Asked, Line, Verb } from "../support/history/record.ts";
 
 export interface Run {
   lines: Line[];
   facts: Facts;
 }
+
+/** The machine's clock at the beginning of the history. */
+export const EPOCH = 9_700;
 
 export const job = (n: number, more: Partial<JobFact> = {}): JobFact => ({
   id: `id${n}`,
@@ -22,7 +32,13 @@ export const job = (n: number, more: Partial<JobFact> = {}): JobFact => ({
   other: false,
   resultToken: `t${n}`,
   reason: null,
+  follows: null,
   ...more,
+});
+
+const follower = (id: string, kind: string, follows: string): JobFact => ({
+  ...job(-1, { kind, follows, token: `t-${id}`, resultToken: null }),
+  id,
 });
 
 /** `newest`: the payload that its row knows in the end. */
@@ -31,19 +47,29 @@ const coalesced = (n: number, newest: number): JobFact => ({ ...job(n), n: newes
 /**
  * Six jobs: plain, with a key, with an effect, with a step, with chunks, and one that was killed once. A batch, and what follows
  * it. The key is asked for again with another payload. The first and the last are of one group. Three enqueues under one coalescing key, of
- * which the first two are one job. One job that dies, is run again, dies again and is put away, each death with what follows it.
+ * which the first two are one job. One job that dies, is run again, dies again and is put away, each death with what follows it. One that is
+ * purged.
  */
 export function goodRun(): Run {
   let seq = 0;
   const audit: AuditFact[] = [];
-  const note = (id: string, what: string, token: string | null, claimCount: number | null = null): void => {
+  /** `at`: in the history's own time. */
+  const note = (
+    id: string,
+    what: string,
+    token: string | null,
+    claimCount: number | null = null,
+    at: number | null = null,
+  ): void => {
     audit.push({
       seq: (seq += 1),
-      xact: what.startsWith("ended") ? `x${seq - 1}` : `x${seq}`,
+      // In the commit of what is noted before it.
+      xact: what.startsWith("ended") || (what === "accepted" && id.startsWith("after-24")) ? `x${seq - 1}` : `x${seq}`,
       job: id,
       what,
       token,
       claimCount,
+      at: at === null ? null : EPOCH + at,
     });
   };
   const execs: Facts["execs"] = [];
@@ -51,8 +77,14 @@ export function goodRun(): Run {
   const exec = (id: string, token: string, what: "start" | "end" | "chunk", item: number | null = null): void => {
     execs.push({ seq: (seq += 1), job: id, token, what, item });
   };
-  const run = (n: number, token: string, claim: number, between: () => void, item: number | null = null): void => {
-    const id = `id${n}`;
+  const run = (
+    n: number | string,
+    token: string,
+    claim: number,
+    between: () => void,
+    item: number | null = null,
+  ): void => {
+    const id = typeof n === "string" ? n : `id${n}`;
     note(id, "pending>running", token, claim);
     exec(id, token, "start", item);
     between();
@@ -78,7 +110,7 @@ export function goodRun(): Run {
   note("id6", "light", "t6a");
   exec("id6", "t6a", "start");
   note("id6", "pending>running", "t6a", 1);
-  note("id6", "running>pending", "t6a", 1);
+  note("id6", "running>pending", "t6a", 1, 3);
   run(6, "t6", 2, () => {});
   for (const [n, newest] of [
     [21, 22],
@@ -92,9 +124,14 @@ export function goodRun(): Run {
     note("id24", "pending>running", `t24-${claim}`, claim);
     exec("id24", `t24-${claim}`, "start");
     note("id24", "running>dead", `t24-${claim}`, claim);
-    note("id24", claim === 1 ? "dead>pending" : "dead>gone", null, claim);
+    note(`after-24-${claim}`, "accepted", null, 0);
+    note("id24", claim === 1 ? "dead>pending" : "dead>gone", null, claim, 24 + claim);
   }
   note("id24", "ended:dead", null, 2);
+  note("after-b", "accepted", null, 0);
+  note("id0", "accepted", null, 0);
+  for (const id of ["after-24-1", "after-24-2", "after-b"]) run(id, `t-${id}`, 1, () => {});
+  run(0, "t0", 1, () => {});
   const ask = (op: number, jobs: Asked[], verb: Verb = "enqueue"): Line => ({ at: op, op, is: "asked", verb, jobs });
   const ok = (op: number, ids: string[], created = ids.map(() => true), conflict = ids.map(() => false)): Line => ({
     at: op,
@@ -106,11 +143,11 @@ export function goodRun(): Run {
   });
   return {
     lines: [
-      { at: 0, phase: "begin" },
+      { at: 0, phase: "begin", epoch: EPOCH },
       { at: 1, phase: "faults" },
       ask(1, [{ n: 1, group: "g" }]),
       ok(1, ["id1"]),
-      { at: 2, fault: "kill -9" },
+      { at: 2, fault: "kill -9", on: "w0.1" },
       ask(2, [{ n: 2, key: "k2" }]),
       { at: 2, op: 2, is: "unknown", error: "no answer" },
       ask(3, [{ n: 2, key: "k2" }]),
@@ -128,7 +165,7 @@ export function goodRun(): Run {
       { at: 6, op: 8, is: "asked", verb: "put", jobs: [{ n: 8, key: "p8", sha256: "h8" }] },
       { at: 6, op: 8, is: "ok", ids: ["id8"], created: [false] },
       { at: 7, arrived: "p8", sha256: "h8" },
-      { at: 8, op: 10, is: "asked", verb: "batch", jobs: [{ n: 9, key: "b9", items: 3 }] },
+      { at: 8, op: 10, is: "asked", verb: "batch", jobs: [{ n: 9, key: "b9", items: 3, fail: 1 }] },
       { at: 8, op: 10, is: "ok", ids: ["b"] },
       ask(21, [{ n: 21, coalesce: "c" }], "coalesce"),
       ok(21, ["id21"]),
@@ -142,6 +179,8 @@ export function goodRun(): Run {
       ok(25, ["id24"]),
       ask(26, [{ n: 24 }], "discard"),
       ok(26, ["id24"]),
+      ask(27, [{ n: 10, brief: true }]),
+      ok(27, ["id0"]),
       { at: 100, phase: "healed" },
       ask(11, [{ n: 2, key: "k2", other: true }]),
       ok(11, ["id2"], [false], [true]),
@@ -157,7 +196,7 @@ export function goodRun(): Run {
         job(4),
         job(5),
         job(6, { claimCount: 2 }),
-        job(-1),
+        follower("after-b", AFTER_BATCH, "b"),
         coalesced(21, 22),
         coalesced(23, 23),
         job(24, {
@@ -166,16 +205,21 @@ export function goodRun(): Run {
           resultToken: null,
           claimCount: 2,
         }),
-        job(-1),
-        job(-1),
+        follower("after-24-1", AFTER_DEATH, "id24"),
+        follower("after-24-2", AFTER_DEATH, "id24"),
       ],
       audit,
       execs,
       effects,
       charged: new Map([["id24", 2]]),
       troubled: new Map(),
+      charges: [
+        { job: "id24", claimCount: 1 },
+        { job: "id24", claimCount: 2 },
+      ],
+      holders: new Map([["t6a", "w0.1"]]),
       keys: new Map([["k2", "id2"]]),
-      purged: new Set(["id0"]),
+      purged: new Map([["id0", 10]]),
       purgedEarly: [],
       followers: new Map([["id24", 2]]),
       batches: [
@@ -187,6 +231,9 @@ export function goodRun(): Run {
           ended: 3,
           completions: 1,
           outcomes: 3,
+          saved: 3,
+          charged: 1,
+          troubled: 0,
           doubles: 0,
           unmatched: 0,
           follow: 1,

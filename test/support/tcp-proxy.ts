@@ -19,10 +19,10 @@ export interface Piece {
 export type Verdict = "pass" | "drop" | "cut" | "lose-reply";
 
 /**
- * What a reply that was thrown away had said: the work is committed, or it is part of a transaction that went on, or it
+ * What a reply that was thrown away had said: the work is committed, or there was none (no statement returned or changed a row), or it is part of a transaction that went on, or it
  * failed, or the server was only ready for what comes next.
  */
-export type LostReply = "committed" | "inside" | "failed" | "asks for more";
+export type LostReply = "committed" | "nothing" | "inside" | "failed" | "asks for more";
 
 /** `lost` is called when the reply was thrown away; `instead` is passed on in place of what was said. */
 export type Judgement =
@@ -38,6 +38,11 @@ export interface TcpProxy {
   isOpen(connection: number): boolean;
   /** Connections accepted since the start. */
   readonly accepted: number;
+  /**
+   * Connections of which pause() keeps something back that was said since it was called, until resume(); and pieces that slow() has
+   * made late, until it is called again.
+   */
+  readonly held: number;
   /** One way: the other one goes on. */
   pause(direction?: Piece["direction"]): void;
   resume(): void;
@@ -71,6 +76,9 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   let lag: { ms?: number; jitterMs?: number; bytesPerSecond?: number } = {};
   let cutting: { left: number; done: () => void } | undefined;
   let accepted = 0;
+  /** Who is not listened to, and how much it had said until then. A paused socket still reads some of what comes. */
+  const hushed = new Map<Socket, number>();
+  let late = 0;
   let hook: ((piece: Piece) => Judgement) | undefined;
   let trap: { text: string; sprung: () => void } | undefined;
 
@@ -96,17 +104,18 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     let losing: { from: Socket; reply: Buffer; lost: ((reply: LostReply) => void) | undefined } | undefined;
     const relay = (from: Socket, to: Socket, direction: Piece["direction"]): void => {
       let last = Promise.resolve();
-      let late = 0;
+      let waiting = 0;
       const deliver = (data: Buffer): void => {
         const waitMs =
           (lag.ms ?? 0) +
           Math.random() * (lag.jitterMs ?? 0) +
           (lag.bytesPerSecond ? (data.length / lag.bytesPerSecond) * 1_000 : 0);
-        if (waitMs === 0 && late === 0) return void to.write(data);
+        if (waitMs === 0 && waiting === 0) return void to.write(data);
+        waiting += 1;
         late += 1;
         last = last.then(async () => {
           await new Promise((resolve) => setTimeout(resolve, waitMs));
-          late -= 1;
+          waiting -= 1;
           if (!to.destroyed) to.write(data);
         });
       };
@@ -149,8 +158,13 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   }
 
   function hush({ client, server }: Pair): void {
-    if (paused === "both" || paused === "to-server") client.pause();
-    if (paused === "both" || paused === "to-client") server?.pause();
+    if (paused === "both" || paused === "to-server") hushOne(client);
+    if (server && (paused === "both" || paused === "to-client")) hushOne(server);
+  }
+
+  function hushOne(socket: Socket): void {
+    socket.pause();
+    if (!hushed.has(socket)) hushed.set(socket, socket.bytesRead);
   }
 
   const listener = createServer({ noDelay: true }, (client) => {
@@ -158,7 +172,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     const pair: Pair = { id: accepted, client, server: undefined };
     pairs.add(pair);
     client.on("error", () => reset(pair));
-    if (paused === "both") client.pause();
+    if (paused === "both") hushOne(client);
     else join(pair);
   });
   async function listen(port: number): Promise<void> {
@@ -187,12 +201,17 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     get accepted() {
       return accepted;
     },
+    get held() {
+      return [...hushed].filter(([socket, before]) => socket.bytesRead > before).length + late;
+    },
     pause(direction) {
+      hushed.clear();
       paused = direction ?? "both";
       for (const pair of pairs) hush(pair);
     },
     resume() {
       paused = undefined;
+      hushed.clear();
       for (const pair of pairs) {
         if (!pair.server && !pair.isHalfOpen) join(pair);
         pair.client.resume();
@@ -217,6 +236,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     },
     slow(how) {
       lag = how;
+      late = 0;
     },
     cutAfter(bytes) {
       return new Promise((resolve) => {
@@ -252,14 +272,19 @@ function readReply(bytes: Buffer): LostReply | undefined {
   const [error, complete, copyIn, ready] = [0x45, 0x43, 0x47, 0x5a];
   const idle = 0x49;
   let hasFailed = false;
+  let rows = 0;
   for (let at = 0; at + 5 <= bytes.length;) {
     const [type, length] = [bytes[at], bytes.readUInt32BE(at + 1)];
     if (type === copyIn) return "asks for more";
     // A COMMIT of what had failed already is answered with ROLLBACK.
     if (type === error || (type === complete && bytes.toString("latin1", at + 5, at + 13) === "ROLLBACK"))
       hasFailed = true;
+    // Its tag ends in how many rows it was about; some have no number, and are about something.
+    if (type === complete)
+      rows += Number(/ (\d+)\0$/.exec(bytes.toString("latin1", at + 5, at + 1 + length))?.[1] ?? 1);
     if (type === ready && at + 5 < bytes.length) {
-      return hasFailed ? "failed" : bytes[at + 5] === idle ? "committed" : "inside";
+      if (hasFailed) return "failed";
+      return bytes[at + 5] !== idle ? "inside" : rows > 0 ? "committed" : "nothing";
     }
     at += 1 + length;
   }

@@ -108,7 +108,10 @@ function end(die) {
 async function run(job) {
   const { n, ms = 0, fail = 0, fatal, effect: what, items = 0, die, stubborn, spin, until = 0 } = job.payload;
   await note(job, "start");
-  if (Date.now() < until) throw new Snooze("50ms");
+  if (Date.now() < until) {
+    await note(job, "snooze");
+    throw new Snooze("50ms");
+  }
   if (die) end(die);
   if (spin) for (const spun = Date.now() + spin; Date.now() < spun;);
   if (ms > 0) await sleep(ms, undefined, stubborn ? {} : { signal: job.signal });
@@ -143,17 +146,15 @@ const common = {
 const work = defineJob("storm.work", { ...common, run });
 // An endless loop is ended by its timeout: nothing else would ever end it.
 const loop = defineJob("storm.loop", { ...common, attempts: 2, timeout: "2s", run });
-const light = defineJob("storm.light", {
-  ...common,
-  async run(job) {
-    await note(job, "start");
-    await note(job, "end");
-  },
-});
+async function runPlain(job) {
+  await note(job, "start");
+  await note(job, "end");
+}
+const light = defineJob("storm.light", { ...common, run: runPlain });
 // Purged soon after its end: see support/history/facts.ts.
 const brief = defineJob("storm.brief", { ...common, keepDone: "15s", run });
-const after = defineJob("storm.after", { ...common, run: () => undefined });
-const afterDeath = defineJob("storm.after-death", { ...common, run: () => undefined });
+const after = defineJob("storm.after", { ...common, run: runPlain });
+const afterDeath = defineJob("storm.after-death", { ...common, run: runPlain });
 // Says which payload it ran with.
 const newest = defineJob("storm.newest", {
   ...common,

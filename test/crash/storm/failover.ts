@@ -68,7 +68,9 @@ export const failOver: Fault = async (storm: Storm) => {
   const old = storm.server;
   const next = standby;
   standby = undefined;
+  const startedAt = performance.now();
   await old.stop(storm.random.chance(0.5) ? "kill" : "immediate");
+  storm.history.crashed(performance.now() - startedAt);
   await ask(next, "select pg_promote(true, 30)");
   storm.server = next;
   await until("the new primary takes writes", async () => {

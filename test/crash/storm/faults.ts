@@ -4,14 +4,29 @@ import { spawnSync } from "node:child_process";
 import { Client } from "pg";
 import type { Child } from "../../support/processes.ts";
 import type { TcpProxy } from "../../support/tcp-proxy.ts";
+import { FROZEN } from "../../support/history/told.ts";
 import { type Place, SCHEMA, sleep, type Storm } from "./storm.ts";
 
 export type Fault = (storm: Storm) => Promise<void>;
 
-/** Waits, and heals; if the storm ends meanwhile, that heals. */
+const LOOK_MS = 100;
+
+/**
+ * Waits, and heals; if the storm ends meanwhile, that heals. It is over sooner if somebody must not be hit any more: what lasts hits whoever
+ * comes into it.
+ */
 export async function lasting(storm: Storm, ms: number, heal: () => void | Promise<void>): Promise<void> {
   storm.heals.add(heal);
-  await sleep(ms);
+  let isOver = false;
+  const untilUnforgiving = async (): Promise<void> => {
+    while (!isOver) {
+      await sleep(LOOK_MS);
+      // The database may be what is away.
+      if (!isOver && !(await isForgiving(storm).catch(() => true))) return;
+    }
+  };
+  await Promise.race([sleep(ms), untilUnforgiving()]);
+  isOver = true;
   if (storm.heals.delete(heal)) await heal();
 }
 
@@ -42,22 +57,41 @@ export const kill: Fault = async (storm) => {
   if (child?.kill("SIGKILL")) storm.history.fault("kill -9", child.name);
 };
 
-/** Frozen for longer than a lease, then thawed: whatever it says then is refused. */
+/** Of the longest of its leases, in milliseconds. Nothing: it has none. */
+async function leaseOf({ ask }: Storm, worker: string): Promise<number | undefined> {
+  const [row] = await ask<{ ms: number | null }>(
+    `select max(l.lease_ms)::integer as ms from ${SCHEMA}.leases l join ${SCHEMA}.workers w on w.id = l.worker_id where w.name = $1`,
+    [worker],
+  );
+  return row?.ms ?? undefined;
+}
+
+/**
+ * Frozen for longer than a lease, then thawed: whatever it says then is refused. Only of one that had a lease, and was frozen for longer than
+ * that, it is called so.
+ */
 export const freeze: Fault = async (storm) => {
   if (!(await isForgiving(storm))) return;
-  const place = victim(storm);
-  const child = place?.worker.child;
-  if (!place || !child?.kill("SIGSTOP")) return;
+  const child = victim(storm)?.worker.child;
+  if (!child?.kill("SIGSTOP")) return;
   frozen.add(child);
   const startedAt = performance.now();
+  // Once it stands still, so that what it has is what it keeps.
+  let leaseMs: number | undefined;
+  void leaseOf(storm, child.name).then(
+    (ms) => (leaseMs = ms),
+    () => {},
+  );
   await lasting(storm, storm.random.whole(1_300, 3_000), () => {
     frozen.delete(child);
-    const ms = Math.round(performance.now() - startedAt);
-    if (child.kill("SIGCONT")) storm.history.fault("SIGSTOP", place.name, ms);
+    const ms = performance.now() - startedAt;
+    const isPast = leaseMs !== undefined && ms > leaseMs;
+    if (child.kill("SIGCONT")) storm.history.fault(isPast ? "SIGSTOP" : "frozen, and kept its lease", child.name, ms);
   });
 };
 
 export const term: Fault = async (storm) => {
+  if (!(await isForgiving(storm))) return;
   const place = victim(storm);
   if (!place) return;
   const { child } = place.worker;
@@ -70,11 +104,19 @@ export const term: Fault = async (storm) => {
   }
   if (!exit) throw new Error(`${child.name} did not stop within 20 s of SIGTERM.`);
   const isKilled = exit.signal === "SIGKILL";
-  const ms = Math.round(performance.now() - startedAt);
-  storm.history.fault(isKilled ? "SIGTERM, and killed before it had ended" : "SIGTERM", place.name, ms);
+  const ms = performance.now() - startedAt;
+  storm.history.fault(isKilled ? "SIGTERM, and killed before it had ended" : "SIGTERM", child.name, ms);
 };
 
 // ---- the network
+
+/** As long as it lasts; it has met somebody if it has kept something back that was said. */
+async function keeping(proxy: TcpProxy, storm: Storm, ms: number, end: () => void, hit: () => void): Promise<void> {
+  await lasting(storm, ms, () => {
+    if (proxy.held > 0) hit();
+    end();
+  });
+}
 
 /** Each calls `hit` when it has met somebody. */
 const NETWORK: Record<string, (proxy: TcpProxy, storm: Storm, hit: () => void) => Promise<void>> = {
@@ -82,27 +124,23 @@ const NETWORK: Record<string, (proxy: TcpProxy, storm: Storm, hit: () => void) =
     if (proxy.cut() > 0) hit();
   },
   silence: async (proxy, storm, hit) => {
-    if (proxy.open > 0) hit();
     proxy.pause();
-    await lasting(storm, storm.random.whole(200, 3_500), () => proxy.resume());
+    await keeping(proxy, storm, storm.random.whole(200, 3_500), () => proxy.resume(), hit);
   },
   "one-way silence": async (proxy, storm, hit) => {
-    if (proxy.open > 0) hit();
     proxy.pause(storm.random.pick(["to-server", "to-client"]));
-    await lasting(storm, storm.random.whole(200, 3_500), () => proxy.resume());
+    await keeping(proxy, storm, storm.random.whole(200, 3_500), () => proxy.resume(), hit);
   },
   "half open": async (proxy, _storm, hit) => {
     if (proxy.halfOpen() > 0) hit();
   },
   slow: async (proxy, storm, hit) => {
-    if (proxy.open > 0) hit();
     proxy.slow({ ms: storm.random.whole(20, 200), jitterMs: 100 });
-    await lasting(storm, storm.random.whole(500, 2_500), () => proxy.slow({}));
+    await keeping(proxy, storm, storm.random.whole(500, 2_500), () => proxy.slow({}), hit);
   },
   trickle: async (proxy, storm, hit) => {
-    if (proxy.open > 0) hit();
     proxy.slow({ bytesPerSecond: 8_000 });
-    await lasting(storm, storm.random.whole(500, 2_000), () => proxy.slow({}));
+    await keeping(proxy, storm, storm.random.whole(500, 2_000), () => proxy.slow({}), hit);
   },
   "cut in the middle": async (proxy, storm, hit) => {
     // It waits for so many bytes; if they do not come, the next one of its sort takes its place.
@@ -224,15 +262,21 @@ async function startAgain(storm: Storm): Promise<void> {
   }
 }
 
+async function crash({ server, history }: Storm, how: "immediate" | "kill"): Promise<void> {
+  const startedAt = performance.now();
+  await server.stop(how);
+  history.crashed(performance.now() - startedAt);
+}
+
 export const stopPostgres: Fault = async (storm) => {
-  await storm.server.stop("immediate");
+  await crash(storm, "immediate");
   storm.history.fault("PostgreSQL: immediate stop");
   await sleep(storm.random.whole(0, 2_500));
   await startAgain(storm);
 };
 
 export const killPostmaster: Fault = async (storm) => {
-  await storm.server.stop("kill");
+  await crash(storm, "kill");
   storm.history.fault("PostgreSQL: kill -9 of the postmaster");
   await sleep(storm.random.whole(0, 1_000));
   await startAgain(storm);
@@ -251,12 +295,14 @@ export const killBackend: Fault = async (storm) => {
     // It has ended by itself.
     return;
   }
+  storm.history.crashed(0);
   storm.history.fault("PostgreSQL: kill -9 of a backend");
   await sleep(200);
   await untilUp(storm);
 };
 
 export const terminateBackends: Fault = async (storm) => {
+  const startedAt = performance.now();
   let hit = 0;
   for (let round = 0; round < 5; round += 1) {
     const ended = await storm.ask<{ ended: boolean }>(
@@ -269,7 +315,7 @@ export const terminateBackends: Fault = async (storm) => {
     hit += ended.filter((row) => row.ended).length;
     await sleep(60);
   }
-  if (hit > 0) storm.history.fault("PostgreSQL: backends terminated");
+  if (hit > 0) storm.history.fault("PostgreSQL: backends terminated", undefined, performance.now() - startedAt);
 };
 
 const TOO_MANY_CONNECTIONS = "53300";
@@ -362,9 +408,12 @@ export const freezePostgres: Fault = async (storm) => {
       }
     }
   };
-  storm.history.fault("PostgreSQL: frozen");
+  const startedAt = performance.now();
   send("SIGSTOP");
-  await lasting(storm, storm.random.whole(500, 3_000), () => send("SIGCONT"));
+  await lasting(storm, storm.random.whole(500, 3_000), () => {
+    send("SIGCONT");
+    storm.history.fault(FROZEN, undefined, performance.now() - startedAt);
+  });
 };
 
 // ---- loops

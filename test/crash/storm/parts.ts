@@ -1,4 +1,5 @@
 // The parts of the proof: what kind of storm each is. Each runs by itself, for as long as it is told to, from a seed.
+import type { Expectations } from "../../support/history/judge.ts";
 import {
   exhaustConnections,
   freeze,
@@ -39,6 +40,8 @@ export interface Part {
   okShare?: number;
   /** Of jobs that run for longer than their lease, so many must be done. */
   leastLong?: number;
+  /** What else the judge expects: see there. */
+  expected?: Pick<Expectations, "reasons" | "troubled">;
   /** Before everything is stopped: what is wrong that the judge does not see. */
   after?(storm: Storm): Promise<string[]>;
   /** Only when it is asked for by name. */
@@ -53,6 +56,9 @@ const people: Nemesis = { rest: [300, 1_500], faults: PEOPLE };
 export const PARTS: Record<string, Part> = {
   kills: {
     seconds: 30,
+    // Somebody always looks for leases that have run out: recovery.ts.
+    options: { spares: true },
+    expected: { reasons: true, troubled: 0 },
     nemeses: [deaths, { rest: [1_500, 3_000], faults: [freeze, term] }, people],
     perMinute: { "kill -9": 10, SIG: 2, "people: ": 5 },
     after: isLate,
@@ -99,6 +105,7 @@ export const PARTS: Record<string, Part> = {
   },
   held: {
     seconds: 40,
+    expected: { reasons: true },
     nemeses: [{ rest: [2_000, 5_000], faults: [kill, term, terminateBackends] }],
     first: holdSnapshotThroughout,
     perMinute: { "kill -9": 2 },
@@ -132,6 +139,8 @@ export const PARTS: Record<string, Part> = {
   poison: {
     seconds: 40,
     options: { heapMb: 96, grace: "1s" },
+    // A process that runs out of memory may hear no answer in time, and neither do those beside the cause.
+    expected: { reasons: true },
     nemeses: [{ rest: [1_000, 2_000], faults: [feedPoison] }],
     first: feedOneOfEach,
     // At its own length one of each.

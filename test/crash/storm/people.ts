@@ -2,6 +2,7 @@
 // one away. Each goes the way of the producers, through whatever the network does, and may get no answer. What has to be undone is
 // asked for until it is.
 import type { Job } from "#src/index.js";
+import type { Asked, Verb } from "../../support/history/record.ts";
 import { type Fault, lasting } from "./faults.ts";
 import { sleep, type Storm } from "./storm.ts";
 
@@ -15,6 +16,23 @@ async function attempt<T>(ask: () => Promise<T>): Promise<T | undefined> {
     return undefined;
   }
 }
+
+/** As an operation of the history. Undefined: it was refused, or nobody said. */
+async function tell<T>({ history }: Storm, verb: Verb, jobs: Asked[], ask: () => Promise<T>): Promise<T | undefined> {
+  const op = history.asked(verb, jobs);
+  try {
+    const answer = await ask();
+    history.ok(op, { ids: [] });
+    return answer;
+  } catch (error) {
+    const isRefused = REFUSALS.has(String((error as { code?: unknown }).code));
+    history.notOk(op, isRefused ? "failed" : "unknown", error);
+    return undefined;
+  }
+}
+
+/** It was not done, for certain: none of these verbs is sent twice for one call. */
+const REFUSALS = new Set(["HOLDFAST_STATE_CONFLICT", "HOLDFAST_NOT_FOUND"]);
 
 async function untilDone(ask: () => Promise<unknown>): Promise<void> {
   const until = Date.now() + HEAL_MS;
@@ -31,9 +49,14 @@ async function untilDone(ask: () => Promise<unknown>): Promise<void> {
 
 export const pauseQueue: Fault = async (storm) => {
   const { queues } = storm.hf;
-  const isPaused = await attempt(() => queues.pause("default", { by: "a storm" }));
+  const isPaused = await tell(storm, "pause", [], () => queues.pause("default", { by: "a storm" }));
   if (isPaused === true) storm.history.fault("people: queue paused");
-  await lasting(storm, storm.random.whole(200, 1_500), () => untilDone(() => queues.resume("default")));
+  await lasting(storm, storm.random.whole(200, 1_500), () =>
+    untilDone(async () => {
+      const isResumed = await tell(storm, "resume", [], () => queues.resume("default").then(() => true));
+      if (isResumed !== true) throw new Error("The queue was not resumed.");
+    }),
+  );
 };
 
 const numberOf = ({ payload }: Job): number => (payload as { n?: number } | null)?.n ?? -1;
@@ -47,9 +70,11 @@ async function listed(storm: Storm, filter: { state: Job["state"]; kind?: string
 export const release: Fault = async (storm) => {
   const running = await listed(storm, { state: "running" });
   if (running.length === 0) return;
-  const { id } = storm.random.pick(running);
+  const job = storm.random.pick(running);
   // True: it was still running, and belongs to nobody now.
-  const isReleased = await attempt(() => storm.hf.jobs.release(id).then(() => true));
+  const isReleased = await tell(storm, "release", [{ n: numberOf(job) }], () =>
+    storm.hf.jobs.release(job.id).then(() => true),
+  );
   if (isReleased) storm.history.fault("people: job taken away");
 };
 
@@ -65,14 +90,8 @@ async function someDead(storm: Storm): Promise<Job | undefined> {
 async function actOnDead(storm: Storm, verb: "retry" | "discard", name: string): Promise<void> {
   const job = await someDead(storm);
   if (!job) return;
-  const op = storm.history.asked(verb, [{ n: numberOf(job) }]);
-  try {
-    await storm.hf.jobs[verb](job.id);
-    storm.history.ok(op, { ids: [job.id] });
-    storm.history.fault(name);
-  } catch (error) {
-    storm.history.notOk(op, "unknown", error);
-  }
+  const isDone = await tell(storm, verb, [{ n: numberOf(job) }], () => storm.hf.jobs[verb](job.id).then(() => true));
+  if (isDone) storm.history.fault(name);
 }
 
 export const retryDead: Fault = (storm) => actOnDead(storm, "retry", "people: dead job run again");

@@ -274,8 +274,9 @@ export function makeProducers(input: ProducersInput): Producers {
       ms: random.whole(0, 10),
       ...(at % 17 === 0 ? { fail: 1 } : {}),
     }));
+    const fail = items.filter((item) => "fail" in item).length;
     for (;;) {
-      const op = history.asked("batch", [{ n, key, items: items.length }]);
+      const op = history.asked("batch", [{ n, key, items: items.length, fail }]);
       try {
         const { id } = await hf.batches.create(batch, items, { key, onDone: { kind: "storm.after" } });
         return history.ok(op, { ids: [id] });

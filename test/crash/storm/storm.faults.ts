@@ -51,8 +51,12 @@ for (const name of wanted) {
         Object.entries(part.perMinute).map(([fault, count]) => [fault, Math.floor((count * seconds) / 60)]),
       );
       // In a short one nothing need be due.
-      const covers = seconds < 120 ? COVERED_BY_STORMS : [...COVERED_BY_STORMS, "I14"];
-      const expected: Expectations = { leastFaults, covers };
+      const covers = [
+        ...COVERED_BY_STORMS,
+        ...(seconds < 120 ? [] : ["I14"]),
+        ...(part.expected?.reasons ? ["I19"] : []),
+      ];
+      const expected: Expectations = { leastFaults, covers, ...part.expected };
       if (part.leastLong !== undefined) expected.leastLong = part.leastLong;
       if (part.okShare !== undefined) expected.okShare = part.okShare;
       const outcome = await endStorm(storm, name, seed, expected, wrong);

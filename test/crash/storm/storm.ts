@@ -37,8 +37,10 @@ export interface StormOptions {
   settings?: Record<string, string | number>;
   /** Where workers and producers connect instead of through proxies: several hosts, or a pooler. */
   route?: (server: Server) => Promise<Route>;
-  /** The workers say how large they are, and the first of them is never hit itself, so that it can grow old. */
+  /** The workers say how large they are, and the first of them is spared, so that it can grow old. */
   report?: boolean;
+  /** No fault is aimed at the first of the workers. */
+  spares?: boolean;
   /** The most memory that a worker's heap may take. */
   heapMb?: number;
   /** No jobs that need order or time of their own. */
@@ -147,7 +149,7 @@ export async function openStorm(options: StormOptions): Promise<Storm> {
       ...(options.timeout ? { timeout: options.timeout } : {}),
       ...(options.report ? { report: true } : {}),
     });
-    places.push({ name, worker, proxy: own, isSpared: options.report === true && index === 0 });
+    places.push({ name, worker, proxy: own, isSpared: (options.report || options.spares) === true && index === 0 });
   }
   const heals = new Set<() => void | Promise<void>>();
   const producers = makeProducers({
@@ -265,13 +267,16 @@ export async function endStorm(
     `select coalesce(sum(claim_count), 0)::integer as claims, count(*) filter (where claim_count > 1)::integer as again
      from ${SCHEMA}.job_history`,
   );
+  const recovery = await measureRecovery(storm);
+  if (recovery.never > 0)
+    verdict.violations.unshift(`I15: ${recovery.never} runs that a kill cut off were never given to anybody again`);
   const outcome: Outcome = {
     part,
     seed,
     seconds: Math.round((history.lines.at(-1)!.at - startedAt) / 1_000),
     faults: { ...history.faults },
     drainedInMs,
-    recovery: await measureRecovery(storm),
+    recovery,
     troubled,
     checked,
     ...claims!,

@@ -7,6 +7,7 @@ import { groupBy } from "./check.ts";
 import { type Facts, NEWEST } from "./facts.ts";
 import { forgottenRuns, runOf } from "./forgotten.ts";
 import type { Line } from "./record.ts";
+import { judgeAsked, notRefused } from "./rules/asked.ts";
 import { judgeBatches } from "./rules/batches.ts";
 import { judgeDeaths } from "./rules/deaths.ts";
 import { judgeGroups } from "./rules/groups.ts";
@@ -15,6 +16,7 @@ import { judgeKeys } from "./rules/keys.ts";
 import { judgeNewest } from "./rules/newest.ts";
 import { judgeOwners } from "./rules/owners.ts";
 import { judgeParcels } from "./rules/parcels.ts";
+import { judgeTaken } from "./rules/taken.ts";
 import { readHistory } from "./told.ts";
 
 export interface Verdict {
@@ -22,6 +24,8 @@ export interface Verdict {
   looked: Record<string, number>;
   /** Sentences, each with the invariant it is about. */
   violations: string[];
+  /** Of all calls of the driver that were answered. */
+  longestCallMs: number;
   counts: {
     asked: number;
     ok: number;
@@ -46,6 +50,10 @@ export interface Expectations {
   leastFaults?: Record<string, number>;
   /** So many jobs that run for longer than their lease were done. */
   leastLong?: number;
+  /** The database was well all the time: each run that was taken away from its worker has a reason (I19). */
+  reasons?: boolean;
+  /** At most so many attempts are charged because a statement of the handler's own did not get through. */
+  troubled?: number;
   /** Invariants that had something to look at. */
   covers?: readonly string[];
 }
@@ -72,11 +80,13 @@ export const COVERED_BY_STORMS = [
 
 const MOST_SHOWN = 20;
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+/** However the database is: a call ends, well or not. The longest is many statements, each with its own limit. */
+const CALL_MS = 10_000;
 const TERMINAL = new Set(["done", "dead", "cancelled"]);
 
 export function judge(lines: readonly Line[], facts: Facts, expected: Expectations = {}): Verdict {
   const { okShare = 0.5, drainMs = 120_000, faults: needsFaults = true, leastFaults = {} } = expected;
-  const { leastLong = 0, covers = [] } = expected;
+  const { leastLong = 0, covers = [], reasons = false, troubled: mostTroubled = Infinity } = expected;
   const looked: Record<string, number> = {};
   const violations: string[] = [];
   const check = (invariant: string, holds: boolean, say: () => string): void => {
@@ -90,7 +100,7 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   const byN = groupBy(jobs, (job) => job.n);
   const byId = new Map(facts.jobs.map((job) => [job.id, job]));
   const audits = groupBy(facts.audit, (entry) => entry.job);
-  const forgotten = forgottenRuns(lines, facts);
+  const forgotten = forgottenRuns(told, facts);
   const starts = groupBy(
     facts.execs.filter((exec) => !forgotten.has(runOf(exec))),
     (exec) => exec.job,
@@ -104,17 +114,25 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I1", isThere, () => `job ${n} was acknowledged (${ids[0]}) and is lost`);
     for (const job of found) check("I1", TERMINAL.has(job.state), () => `job ${n} is still ${job.state}`);
   }
+  // So is what was accepted, whether or not anybody was told.
+  for (const id of audits.keys()) {
+    check("I1", byId.has(id) || facts.purged.has(id), () => `job ${id} was accepted and is lost`);
+  }
+  for (const id of effects.keys()) check("I5", audits.has(id), () => `there is an effect of ${id}, which is no job`);
 
   // I2: nothing exists, and nothing ran, that was not asked for. Without a number are only those that follow a batch or a death.
   const unnumbered = jobs.filter((job) => job.n < 0).length;
   const following = sum(facts.batches.map(({ follow }) => follow)) + sum([...facts.followers.values()]);
   check("I2", unnumbered === following, () => `${unnumbered} jobs have no number, ${following} follow something`);
   for (const job of jobs) {
+    const isMeant = job.state !== "cancelled" || notRefused(told.people.cancel.get(job.n)).length > 0;
+    check("I2", isMeant, () => `job ${job.n} (${job.id}) is cancelled, and nobody asked for that`);
     if (job.n < 0) continue;
-    const isMeant = job.state !== "cancelled" || told.cancels.has(job.n);
-    check("I2", isMeant, () => `job ${job.n} is cancelled, and nobody asked for that`);
     check("I2", told.asked.has(job.n), () => `job ${job.id} (n ${job.n}) was never asked for`);
     check("I2", !told.refused.has(job.n), () => `job ${job.n} exists though its enqueue was refused`);
+  }
+  for (const [id, n] of facts.purged) {
+    check("I2", told.asked.has(n), () => `job ${id} (n ${n}), which is purged, was never asked for`);
   }
   const owners = new Set(facts.audit.map(runOf));
   for (const exec of facts.execs) {
@@ -127,31 +145,48 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     check("I6", isOwner, () => `a handler ran for ${exec.job} under ${exec.token}, which never owned it`);
   }
 
-  judgeKeys(told, { jobs, keys: facts.keys, byN, check });
+  judgeKeys(told, { jobs, keys: facts.keys, purged: facts.purged, byN, check });
 
-  for (const job of jobs) {
-    const asked = told.asked.get(job.n);
-    if (!asked) continue;
+  for (const job of facts.jobs) {
+    // What follows something, and what coalesces, is asked for by its kind: to be done, in one attempt.
+    const isPlain = job.n < 0 || job.kind === NEWEST;
+    const asked = isPlain ? { n: job.n } : told.asked.get(job.n);
+    const isTwice = told.maybeTwice.has(job.n) && byN.get(job.n)!.length > 1;
+    if (!asked || isTwice) continue;
+    if (job.n < 0) check("I8", job.state === "done", () => `job ${job.id}, which follows something, is ${job.state}`);
     judgeJob(job, asked, {
       check,
       execs: starts.get(job.id) ?? [],
       effects: effects.get(job.id) ?? [],
       charged: facts.charged.get(job.id) ?? 0,
       troubled: facts.troubled.get(job.id) ?? 0,
+      rises: (audits.get(job.id) ?? []).filter(({ what }) => what === "dead>pending").length,
     });
   }
 
   for (const [id, entries] of audits) {
     const n = byId.get(id)?.n ?? -1;
-    const mayRise = told.retries.has(n);
-    const mayGo = told.discards.has(n);
-    judgeOwners(id, entries, { check, effects: effects.get(id) ?? [], mayRise, mayGo });
+    judgeOwners(id, entries, {
+      check,
+      effects: effects.get(id) ?? [],
+      mayRise: told.people.retry.has(n),
+      mayGo: told.people.discard.has(n),
+      mayReturn: told.maybeTwice.has(n),
+    });
   }
+  judgeAsked(told, { byN, audits, check });
+  if (reasons) judgeTaken(told, { byId, facts, audits, execs: starts, check });
+  const troubled = sum([...facts.troubled.values()]) + sum(facts.batches.map((batch) => batch.troubled));
+  check(
+    "I8",
+    troubled <= mostTroubled,
+    () => `${troubled} attempts were charged for statements that did not get through`,
+  );
 
   judgeBatches(told, facts.batches, check);
   judgeParcels(told, facts.parcels, check);
 
-  for (const id of facts.purged) {
+  for (const id of facts.purged.keys()) {
     check("I14", !facts.purgedEarly.includes(id), () => `job ${id} was purged before its time`);
     check("I14", !byId.has(id), () => `job ${id} was purged, and is there`);
   }
@@ -174,6 +209,8 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
       () => `after the last fault ${told.tail.asked} asked, ${told.tail.ok} ok`,
     );
   }
+  const { ms: longestCallMs, verb } = told.longest;
+  check("I15", longestCallMs <= CALL_MS, () => `a call (${verb}) was answered after ${longestCallMs} ms`);
   for (const job of facts.jobs) check("I15", TERMINAL.has(job.state), () => `job ${job.n} is still ${job.state}`);
 
   // A run in which everything errored must not pass.
@@ -206,6 +243,7 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
   return {
     looked,
     violations,
+    longestCallMs,
     counts: {
       asked: told.ops,
       ok,

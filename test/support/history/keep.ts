@@ -28,7 +28,7 @@ type Rename = (value: string) => string;
 const ROWS_PER_LINE = 1_000;
 
 /** Which columns are ids of jobs, batches and parcels, and which are tokens. */
-const IDS = new Set(["id", "job"]);
+const IDS = new Set(["id", "job", "follows"]);
 const TOKENS = new Set(["token", "resultToken"]);
 const TRANSACTION = "xact";
 const NUMBER = "seq";
@@ -64,8 +64,10 @@ function tablesOf(facts: Facts): Record<keyof Facts, Row[]> {
     effects: rows(facts.effects),
     charged: pairs(facts.charged, "job", "count"),
     troubled: pairs(facts.troubled, "job", "count"),
+    charges: rows(facts.charges),
+    holders: pairs(facts.holders, "token", "worker"),
     keys: pairs(facts.keys, "key", "job"),
-    purged: idsOf(facts.purged),
+    purged: pairs(facts.purged, "job", "n"),
     purgedEarly: idsOf(facts.purgedEarly),
     followers: pairs(facts.followers, "job", "count"),
     batches: rows(facts.batches),
@@ -85,8 +87,10 @@ function factsOf(tables: ReadonlyMap<string, Row[]>): Facts {
     effects: rows("effects"),
     charged: counts("charged"),
     troubled: counts("troubled"),
+    charges: rows("charges"),
+    holders: new Map(rows<{ token: string; worker: string }>("holders").map(({ token, worker }) => [token, worker])),
     keys: new Map(rows<{ key: string; job: string }>("keys").map(({ key, job }) => [key, job])),
-    purged: new Set(jobs("purged")),
+    purged: new Map(rows<{ job: string; n: number }>("purged").map(({ job, n }) => [job, n])),
     purgedEarly: jobs("purgedEarly"),
     followers: counts("followers"),
     batches: rows("batches"),

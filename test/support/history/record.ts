@@ -28,20 +28,26 @@ export interface Asked {
   onDead?: boolean;
   /** Its coalescing key. */
   coalesce?: string;
-  /** Of a parcel: the hash of its bytes. (Of a batch, `items` is how many it has.) */
+  /** Of a parcel: the hash of its bytes. (Of a batch, `items` is how many it has, and `fail` how many of these fail once.) */
   sha256?: string;
 }
 
-/** `coalesce`: an enqueue that need not become a job of its own. `retry`, `discard`: of jobs that are dead. */
-export type Verb = "enqueue" | "coalesce" | "cancel" | "retry" | "discard" | "put" | "batch";
+/**
+ * `coalesce`: an enqueue that need not become a job of its own. `retry`, `discard`: of jobs that are dead. `release`: of one that runs. `pause`
+ * and `resume` are about the queue, and name no job.
+ */
+export type Verb =
+  "enqueue" | "coalesce" | "cancel" | "retry" | "discard" | "release" | "put" | "batch" | "pause" | "resume";
 
 export type Line =
   /** A recipient got a parcel, all of it. */
   | { at: number; arrived: string; sha256: string }
   /** `epoch`: by the machine's clock, in milliseconds. */
   | { at: number; phase: Phase; epoch?: number }
-  /** `ms`: it lasted so long, and was over when this was written. */
+  /** `on`: the process or place that it met. `ms`: it lasted so long, and was over when this was written. */
   | { at: number; fault: string; on?: string; ms?: number }
+  /** PostgreSQL has crashed: the signal was sent so many milliseconds ago. */
+  | { at: number; crashed: number }
   | { at: number; op: number; is: "asked"; verb: Verb; jobs: Asked[] }
   | { at: number; op: number; is: "ok"; ids: string[]; created?: boolean[]; conflict?: boolean[] }
   | { at: number; op: number; is: "failed" | "unknown"; error: string };
@@ -51,6 +57,8 @@ export interface History {
   phase(phase: Phase): void;
   /** Written once it has had its effect: what found nobody to hit is no fault. */
   fault(fault: string, on?: string, ms?: number): void;
+  /** PostgreSQL is gone; the signal was sent so many milliseconds ago. Its fault has a line of its own, which may come much later. */
+  crashed(ms: number): void;
   /** Counts of faults by name. */
   readonly faults: Readonly<Record<string, number>>;
   asked(verb: Verb, jobs: Asked[]): number;
@@ -71,8 +79,14 @@ export function makeHistory(): History {
     phase: (phase) => void lines.push({ at: at(), phase, ...(phase === "begin" ? { epoch: Date.now() } : {}) }),
     fault(fault, on, ms) {
       faults[fault] = (faults[fault] ?? 0) + 1;
-      lines.push({ at: at(), fault, ...(on === undefined ? {} : { on }), ...(ms === undefined ? {} : { ms }) });
+      lines.push({
+        at: at(),
+        fault,
+        ...(on === undefined ? {} : { on }),
+        ...(ms === undefined ? {} : { ms: Math.round(ms) }),
+      });
     },
+    crashed: (ms) => void lines.push({ at: at(), crashed: Math.round(ms) }),
     asked(verb, jobs) {
       const op = (ops += 1);
       lines.push({ at: at(), op, is: "asked", verb, jobs });

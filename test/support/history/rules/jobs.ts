@@ -1,6 +1,6 @@
 // What a job came to, against what was asked for: I4, I5, I6 (results), I8, I11.
 import type { Check } from "../check.ts";
-import type { Facts, JobFact } from "../facts.ts";
+import { type Facts, type JobFact, NEWEST } from "../facts.ts";
 import type { Asked } from "../record.ts";
 
 interface AboutJob {
@@ -9,9 +9,12 @@ interface AboutJob {
   effects: Facts["effects"];
   charged: number;
   troubled: number;
+  /** How often it came back from the dead, because somebody asked for that. */
+  rises?: number;
 }
 
-export function judgeJob(job: JobFact, asked: Asked, { check, execs, effects, charged, troubled }: AboutJob): void {
+export function judgeJob(job: JobFact, asked: Asked, about: AboutJob): void {
+  const { check, execs, effects, charged, troubled, rises = 0 } = about;
   const name = `job ${job.n} (${job.id})`;
   // I4: what is done was run to its end, by the run that was accepted.
   if (job.state === "done") {
@@ -40,13 +43,18 @@ export function judgeJob(job: JobFact, asked: Asked, { check, execs, effects, ch
   }
   // I8: attempts are those its payload asks for; a fault costs none. A handler that fails because a statement of its own
   // got no answer has failed: that is charged, and counted apart.
-  const fails = asked.fatal ? 1 : Math.min(asked.fail ?? 0, job.maxAttempts);
+  // What ends its process is charged with that in the end, and each time that it had to be ended.
+  const fails = asked.die ? job.maxAttempts : asked.fatal ? 1 + rises : Math.min(asked.fail ?? 0, job.maxAttempts);
   const own = charged - troubled;
   check("I8", job.attempt <= job.maxAttempts, () => `${name} used ${job.attempt} of ${job.maxAttempts} attempts`);
   check("I8", job.crashCount <= 3, () => `${name} has ${job.crashCount} crashes`);
+  check("I8", own <= fails, () => `${name} is ${job.state}, and was charged ${own} attempts instead of ${fails}`);
   if (job.state === "done") {
-    check("I8", own <= fails && charged >= fails, () => `${name} was charged ${charged} attempts instead of ${fails}`);
-    check("I8", job.attempt === charged + 1, () => `${name} was done in attempt ${job.attempt}, not ${charged + 1}`);
+    check("I8", charged >= fails, () => `${name} was charged ${charged} attempts instead of ${fails}`);
+    // What runs again for a newer payload begins to count afresh.
+    const isCounted =
+      job.kind === NEWEST ? job.attempt >= 1 && job.attempt <= charged + 1 : job.attempt === charged + 1;
+    check("I8", isCounted, () => `${name} was done in attempt ${job.attempt}, not ${charged + 1}`);
   }
   // What ends its process, or says that it is hopeless, is dead unless somebody cancelled it.
   if (asked.die || asked.fatal) {
@@ -55,8 +63,15 @@ export function judgeJob(job: JobFact, asked: Asked, { check, execs, effects, ch
   }
   if (job.state === "dead") {
     const isSpent = charged >= job.maxAttempts && (troubled > 0 || (asked.fail ?? 0) >= job.maxAttempts);
-    const deserved = asked.fatal === true || asked.die === true || isSpent;
-    check("I8", deserved, () => `${name} is dead (${job.reason}) and did not deserve it`);
+    const isPoison =
+      (job.reason === "crashed" && job.crashCount === 3) || (job.reason === "timeout" && charged === job.maxAttempts);
+    const isHopeless = asked.fatal === true && charged >= 1 + rises;
+    const deserved = isHopeless || (asked.die === true && isPoison) || isSpent;
+    check(
+      "I8",
+      deserved,
+      () => `${name} is dead (${job.reason}, ${job.crashCount} crashes, ${charged} charged) and did not deserve it`,
+    );
   }
   // I11: chunks are saved in order and once each; at most one is done again for each run that broke off.
   if (asked.effect === "chunks") {

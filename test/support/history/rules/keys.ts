@@ -6,13 +6,20 @@ import type { Told } from "../told.ts";
 export interface AboutKeys {
   jobs: readonly JobFact[];
   keys: Facts["keys"];
+  purged: Facts["purged"];
   byN: ReadonlyMap<number, JobFact[]>;
   check: Check;
 }
 
-export function judgeKeys(told: Told, { jobs: all, keys, byN, check }: AboutKeys): void {
+export function judgeKeys(told: Told, { jobs: all, keys, purged, byN, check }: AboutKeys): void {
+  const goneOf = groupBy([...purged.values()], (n) => n);
+  for (const [n, gone] of goneOf) check("I3", gone.length === 1, () => `enqueue ${n} became ${gone.length} jobs`);
   for (const [n, jobs] of byN) {
-    if (n >= 0) check("I3", jobs.length === 1, () => `enqueue ${n} became ${jobs.length} jobs`);
+    if (n < 0) continue;
+    const gone = goneOf.get(n)?.length ?? 0;
+    const isTwice = told.maybeTwice.has(n) && new Set(jobs.map(({ id }) => id)).size === 1;
+    const isOnce = (isTwice || jobs.length === 1) && gone === 0;
+    check("I3", isOnce, () => `enqueue ${n} became ${jobs.length + gone} jobs`);
   }
   for (const [key, ids] of told.keys) {
     check("I3", ids.size === 1, () => `key ${key} was answered with ${[...ids].join(" and ")}`);

@@ -2,7 +2,7 @@
 // was run to the end.
 //
 // Which of two enqueues came first is known only where the one was answered before the other was asked: everything else may have been
-// either way round.
+// either way round. One that got no answer was over when its caller gave up, as its connection was; a server that was frozen may do it later.
 import { type Check, groupBy } from "../check.ts";
 import type { AuditFact, Facts, JobFact } from "../facts.ts";
 import type { Coalesced, Told } from "../told.ts";
@@ -60,7 +60,8 @@ function judgeAnswers(
     const job = byId.get(id);
     check("I17", job !== undefined, () => `${key}: payload ${n} was acknowledged as job ${id}, which is lost`);
     if (!job) continue;
-    const isNewer = (at.get(job.n)?.ackedAt ?? Infinity) > askedAt;
+    check("I17", job.coalesce === key, () => `${key}: payload ${n} was given to job ${id} of ${job.coalesce}`);
+    const isNewer = (at.get(job.n)?.overAt ?? -Infinity) > askedAt;
     check("I17", isNewer, () => `${key}: job ${id} ended with payload ${job.n}, though ${n} was asked for after it`);
   }
   for (const [id, times] of created) {

@@ -5,13 +5,15 @@ import type { AuditFact, Facts } from "../facts.ts";
 export interface AboutOwners {
   check: Check;
   effects: Facts["effects"];
-  /** Somebody asked that it runs again once it is dead, or that it is put away then. */
+  /** Somebody asked that it runs again once it is dead, or that it is put away then; how often is for asked.ts. */
   mayRise: boolean;
   mayGo: boolean;
+  /** Its enqueue may have been done twice: then it has a second life. */
+  mayReturn: boolean;
 }
 
 export function judgeOwners(id: string, entries: readonly AuditFact[], about: AboutOwners): void {
-  const { check, effects, mayRise, mayGo } = about;
+  const { check, effects, mayRise, mayGo, mayReturn } = about;
   let owner: string | null = null;
   let isLight = false;
   let last: { owner: string; xact: string } | undefined;
@@ -36,6 +38,9 @@ export function judgeOwners(id: string, entries: readonly AuditFact[], about: Ab
     const [from, to] = what.split(">");
     if (mayRise && what === "dead>pending") {
       isOver = false;
+    } else if (mayReturn && isOver && what === "accepted") {
+      isOver = false;
+      claims = 0;
     } else if (isOver) {
       if (mayGo && (what === "dead>gone" || what === "ended:dead")) continue;
       // The rows of a claim that was settled go in the same transaction, or with a later beat.

@@ -7,9 +7,9 @@ export function judgeParcels(told: Told, facts: readonly ParcelFact[], check: Ch
   const parcels = groupBy(facts, (parcel) => parcel.key);
   for (const [key, { sha256, isAcked }] of told.puts) {
     const found = parcels.get(key) ?? [];
-    if (isAcked)
-      check("I12", found.length === 1, () => `parcel ${key} was acknowledged and is there ${found.length} times`);
+    if (isAcked) check("I12", found.length > 0, () => `parcel ${key} was acknowledged and is lost`);
     if (isAcked) check("I12", told.arrived.has(key), () => `parcel ${key} was acknowledged and never arrived`);
+    check("I12", found.length <= 1, () => `parcel ${key} is there ${found.length} times`);
     for (const parcel of found) {
       check("I12", parcel.sha256 === sha256, () => `parcel ${key} says that it is something else`);
       check("I12", parcel.contentSha256 === sha256, () => `parcel ${key} is not what was put`);
