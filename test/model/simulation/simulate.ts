@@ -1,5 +1,5 @@
 // One seed: processes start, work is asked for, things go wrong, then nothing more does, and the judge looks.
-import { defineJob, Fatal, type JobContext } from "#src/index.js";
+import { defineJob, Fatal, type JobContext, Snooze } from "#src/index.js";
 import type { EnqueueOptions } from "#src/client/new-job.js";
 import { type Enqueuer, makeEnqueuer } from "#src/client/enqueue.js";
 import { watchHealth } from "#src/db/health.js";
@@ -11,12 +11,15 @@ import { makeEmitter } from "#src/shared/emitter.js";
 import { makePulses } from "#src/shared/pulse.js";
 import { makeStore } from "#src/store/sql.js";
 import { cancelIfOpen } from "#src/store/jobs/cancel.js";
+import { discardIfDead } from "#src/store/jobs/discard.js";
+import { releaseIfRunning } from "#src/store/jobs/release.js";
+import { retryIfDead } from "#src/store/jobs/retry.js";
 import { makeOccupancy } from "#src/worker/occupancy.js";
-import { makeWakeUps } from "#src/worker/wake-ups.js";
+import { makeWakeUps, type WakeUps } from "#src/worker/wake-ups.js";
 import { makeWorker, type Worker } from "#src/worker/worker.js";
-import { type ExecFact, gatherFacts } from "../../support/history/facts.ts";
+import { AFTER_DEATH, type ExecFact, gatherFacts, NEWEST } from "../../support/history/facts.ts";
 import { judge, type Verdict } from "../../support/history/judge.ts";
-import { type Asked, makeHistory } from "../../support/history/record.ts";
+import { type Asked, makeHistory, type Verb } from "../../support/history/record.ts";
 import { makeRandom } from "../../support/random.ts";
 import { SCHEMA, type SimDatabase } from "./database.ts";
 import { CALM, type Chances, type SimProcess, World } from "./world.ts";
@@ -33,6 +36,7 @@ interface Running {
   process: SimProcess;
   worker: Worker;
   enqueuer: Enqueuer;
+  wakeUps: WakeUps;
   /** It has started. */
   isUp: boolean;
 }
@@ -40,6 +44,8 @@ interface Running {
 const LEASE_MS = 1_000;
 const KEEP = { ms: 86_400_000, queues: {} };
 const MOST_STEPS = 20_000;
+/** Handlers say in which order they ran, but not between which changes of the database: the judge has to go by those alone. */
+const AFTER_ALL = 1_000_000_000;
 const MOST_MS = 15 * 60_000;
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -65,15 +71,15 @@ async function run(
   const history = makeHistory();
   const execs: ExecFact[] = [];
   const note = (job: JobContext, what: ExecFact["what"], item: number | null = null): void => {
-    execs.push({ seq: execs.length, job: job.id, token: job.token, what, item });
+    execs.push({ seq: AFTER_ALL + execs.length, job: job.id, token: job.token, what, item });
   };
-  const kind = defineJob<Asked & { ms?: number; stubborn?: boolean }>("sim.work", {
-    lease: `${LEASE_MS}ms`,
-    attempts: 4,
-    backoff: ["50ms"],
+  const common = { lease: `${LEASE_MS}ms`, attempts: 4, backoff: ["50ms"] } as const;
+  const kind = defineJob<Asked & { ms?: number; stubborn?: boolean; until?: number }>("sim.work", {
+    ...common,
     async run(job) {
-      const { ms = 0, fail = 0, fatal, effect, items = 0, stubborn } = job.payload;
+      const { ms = 0, fail = 0, fatal, effect, items = 0, stubborn, until = 0 } = job.payload;
       note(job, "start");
+      if (Date.now() < until) throw new Snooze("50ms");
       const write = (tx: { query(text: string, values: unknown[]): Promise<unknown> }, item = 0): Promise<unknown> =>
         tx.query("insert into proof.effects (job, token, what, item) values ($1, $2, $3, $4)", [
           job.id,
@@ -109,6 +115,22 @@ async function run(
     },
   });
 
+  // Says which payload it ran with.
+  const newest = defineJob<{ n: number; ms: number }>(NEWEST, {
+    ...common,
+    async run(job) {
+      const { n, ms } = job.payload;
+      note(job, "start", n);
+      for (let left = ms; left > 0; left -= 50) {
+        job.signal.throwIfAborted();
+        await sleep(Math.min(left, 50));
+      }
+      note(job, "end", n);
+      return { token: job.token };
+    },
+  });
+  const afterDeath = defineJob(AFTER_DEATH, { ...common, run: () => undefined });
+
   // ---- processes
 
   let born = 0;
@@ -124,7 +146,7 @@ async function run(
       const wakeUps = makeWakeUps({ db, schema: SCHEMA, onHeard() {}, onTrouble() {} });
       const worker = makeWorker({
         store,
-        kinds: [kind],
+        kinds: [kind, newest, afterDeath],
         concurrency: random.whole(1, 4),
         name: process.name,
         connection: undefined,
@@ -164,14 +186,14 @@ async function run(
         onTrouble: () => {},
         onAnswered: () => {},
         offer: (name, count) => worker.offer(name, count),
-        onEnqueued: (_, __, taken) => {
-          if (!taken) wakeUps.send({ kind: kind.kind, rank: 0 });
+        onEnqueued: (jobs, _, taken) => {
+          if (!taken) for (const each of jobs) wakeUps.send({ kind: each.kind, rank: 0 });
         },
       });
       if (at === 0 || hasJanitor[at]) void janitor.start();
       void wakeUps.listen().catch(() => {});
       // A process that cannot start ends, and is followed by another: that is what process managers do.
-      const made: Running = { process, worker, enqueuer, isUp: false };
+      const made: Running = { process, worker, enqueuer, wakeUps, isUp: false };
       worker.start().then(
         () => (made.isUp = true),
         () => {
@@ -200,13 +222,23 @@ async function run(
     else if (lot < 0.45) asked.effect = "step";
     else if (lot < 0.6) Object.assign(asked, { effect: "chunks", items: 6 });
     if (random.chance(0.15)) asked.fail = random.whole(1, 2);
-    else if (random.chance(0.03)) asked.fatal = true;
+    else if (random.chance(0.08)) asked.fatal = true;
     const options: EnqueueOptions = {};
+    if (asked.fatal && random.chance(0.7)) {
+      asked.onDead = true;
+      options.onDead = { kind: AFTER_DEATH };
+    }
+    if (random.chance(0.1)) asked.snooze = true;
     if (isTail || random.chance(0.4)) options.key = asked.key = `k${n}`;
-    if (random.chance(0.2)) options.group = `g${random.whole(0, 1)}`;
+    if (random.chance(0.2)) options.group = asked.group = `g${random.whole(0, 1)}`;
     if (random.chance(0.15)) options.delay = `${random.whole(1, 1_500)}ms`;
     if (random.chance(0.15)) options.priority = random.whole(-1, 1);
-    const payload = { ...asked, ms: random.pick([0, 0, 10, 200, 900, 1_300]), stubborn: random.chance(0.2) };
+    const payload = {
+      ...asked,
+      ms: random.pick([0, 0, 10, 200, 900, 1_300]),
+      stubborn: random.chance(0.2),
+      ...(asked.snooze ? { until: world.time.now + random.whole(50, 900) } : {}),
+    };
     const send = async (): Promise<void> => {
       for (;;) {
         const op = history.asked("enqueue", [asked]);
@@ -225,16 +257,76 @@ async function run(
     const sent: Promise<unknown> = world.as(by.process, send).finally(() => open.delete(sent));
     open.set(sent, by.process);
   }
+  /** Under one of two coalescing keys, which are open most of the time. */
+  function coalesce(by: Running): void {
+    const asked: Asked = { n: (last += 1), coalesce: `c${random.whole(0, 1)}` };
+    const payload = { n: asked.n, ms: random.pick([0, 200, 900, 1_300]) };
+    act(by, "coalesce", asked, async () => {
+      const { id, created } = await by.enqueuer.enqueue(newest, payload, { coalesce: asked.coalesce! });
+      return { ids: [id], created: [created] };
+    });
+  }
+  /** Something that is asked for once, whatever comes of it. */
+  function act(
+    by: Running,
+    verb: Verb,
+    asked: Asked,
+    work: () => Promise<{ ids: string[]; created?: boolean[] } | undefined>,
+  ): void {
+    const op = history.asked(verb, [asked]);
+    const sent: Promise<unknown> = world
+      .as(by.process, work)
+      .then(
+        (answer) => history.ok(op, answer ?? { ids: [] }),
+        (error: unknown) => history.notOk(op, "unknown", error),
+      )
+      .finally(() => open.delete(sent));
+    open.set(sent, by.process);
+  }
+  const storeOf = (by: Running) => makeStore(by.process.db, SCHEMA);
   function cancel(by: Running): void {
     const found = known.length > 0 ? random.pick(known) : undefined;
     if (!found) return;
-    const op = history.asked("cancel", [{ n: found.n }]);
-    void world.as(by.process, () =>
-      cancelIfOpen(makeStore(by.process.db, SCHEMA), [found.id], KEEP).then(
-        () => history.ok(op, { ids: [found.id] }),
-        (error: unknown) => history.notOk(op, "unknown", error),
-      ),
+    act(by, "cancel", { n: found.n }, async () => {
+      await cancelIfOpen(storeOf(by), [found.id], KEEP);
+      return { ids: [found.id] };
+    });
+  }
+  /** A person takes a running job away from its worker. */
+  async function release(by: Running): Promise<void> {
+    const { rows } = await world.ask<{ id: string }>(
+      `select id from ${SCHEMA}.jobs where state = 'running' order by id`,
     );
+    if (rows.length === 0) return;
+    const { id } = random.pick(rows);
+    world.as(by.process, () => {
+      releaseIfRunning(storeOf(by), [id]).then(
+        ([released]) => {
+          if (!released) return;
+          world.fault("taken away");
+          by.wakeUps.send({ releasedTokens: [`${released.token}/${id}`] });
+          by.wakeUps.send({ kind: released.kind, rank: released.rank, ids: [id] });
+        },
+        () => {},
+      );
+    });
+  }
+  /** A person has a dead job run again, or puts it away. A member of a group would join it at the end. */
+  async function actOnDead(by: Running): Promise<void> {
+    const { rows } = await world.ask<{ id: string; n: number }>(
+      `select id, (payload ->> 'n')::integer as n from ${SCHEMA}.jobs
+       where state = 'dead' and group_key is null and kind = 'sim.work' order by id`,
+    );
+    if (rows.length === 0) return;
+    const { id, n } = random.pick(rows);
+    const isRetry = random.chance(0.7);
+    act(by, isRetry ? "retry" : "discard", { n }, async () => {
+      if (!isRetry) await discardIfDead(storeOf(by), id, KEEP);
+      else if ((await retryIfDead(storeOf(by), id)) === "retried")
+        by.wakeUps.send({ kind: kind.kind, rank: 0, ids: [id] });
+      world.fault(isRetry ? "dead job run again" : "dead job put away");
+      return { ids: [id] };
+    });
   }
 
   // ---- what goes wrong: which sorts at all is decided once, how often each time
@@ -292,8 +384,13 @@ async function run(
   const wrongs = random.whole(1, 5);
   let wrong = 0;
   for (let steps = 0; steps < 300 && (last < wanted || wrong < wrongs); steps += 1) {
-    if (last < wanted && random.chance(0.12)) ask(random.pick(fleet));
+    if (last < wanted && random.chance(0.12)) {
+      if (random.chance(0.25)) coalesce(random.pick(fleet));
+      else ask(random.pick(fleet));
+    }
     if (random.chance(0.01)) cancel(random.pick(fleet));
+    if (random.chance(0.01)) await release(random.pick(fleet));
+    if (random.chance(0.03)) await actOnDead(random.pick(fleet));
     if (wrong < wrongs && random.chance(0.03)) {
       wrong += 1;
       await goWrong();
@@ -312,10 +409,14 @@ async function run(
     return rows.length === 0;
   };
   let isDrained = false;
+  let isTried = false;
   for (let steps = 0; steps < MOST_STEPS && world.time.now - startMs < MOST_MS; steps += 1) {
     if (steps % 50 === 0 && (await isOver())) {
-      isDrained = true;
-      break;
+      isDrained = isTried || !random.chance(0.5);
+      if (isDrained) break;
+      // Most deaths are late ones.
+      isTried = true;
+      await actOnDead(up[0]!);
     }
     await step();
   }

@@ -7,7 +7,9 @@ import { openSimServer, type SimDatabase } from "./database.ts";
 import { simulate } from "./simulate.ts";
 
 const SEEDS = Number(process.env["SIM_SEEDS"] ?? (process.env["FAULT_LONG"] ? 1_000 : 400));
-const SORTS = ["kill", "freeze", "cut off", "stop", "clock"];
+const SORTS = ["kill", "freeze", "cut off", "stop", "clock", "taken away", "dead job run again", "dead job put away"];
+/** What the judge looked at; I10, I12 and I14 are about what simulations do not have. */
+const COVERED = ["I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I11", "I15", "I16", "I17", "I18"];
 const START_MS = Date.UTC(2030, 0, 1, 12);
 let place: TestDatabase;
 let database: SimDatabase;
@@ -56,6 +58,7 @@ test(
     expect(sum.ok).toBeGreaterThan(sum.asked * 0.7);
     // Many without a kill, or without a job, have proved nothing.
     if (SEEDS >= 100) expect(Object.keys(faults)).toEqual(expect.arrayContaining(SORTS));
+    if (SEEDS >= 100) expect(Object.keys(looked)).toEqual(expect.arrayContaining(COVERED));
     expect(sum.simulatedJobs).toBeGreaterThan(SEEDS);
   },
 );
