@@ -268,8 +268,11 @@ export async function endStorm(
      from ${SCHEMA}.job_history`,
   );
   const recovery = await measureRecovery(storm);
-  if (recovery.never > 0)
-    verdict.violations.unshift(`I15: ${recovery.never} runs that a kill cut off were never given to anybody again`);
+  if (recovery.never > 0) {
+    const never = `I15: ${recovery.never} runs that a kill cut off were never given to anybody again`;
+    beside.push(never);
+    verdict.violations.unshift(never);
+  }
   const outcome: Outcome = {
     part,
     seed,

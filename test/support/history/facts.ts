@@ -244,7 +244,9 @@ export async function gatherFacts(db: Queryable, schema: string, follow = AFTER_
        case when what in ('running>pending', 'light-end', 'dead>pending', 'dead>gone') then ${millis("at")} end as at
      from proof.audit order by seq`,
   );
-  const audit = all.flatMap(({ n: _, ...entry }) => (entry.what.startsWith("purged") ? [] : [entry]));
+  const audit = all.flatMap(({ seq, xact, job, what, token, claimCount, at = null }) =>
+    what.startsWith("purged") ? [] : [{ seq, xact, job, what, token, claimCount, at }],
+  );
   const purges = all.filter((entry) => entry.what.startsWith("purged"));
   const execs = await rows<ExecFact>(
     `select seq::double precision as seq, job, token, what, item,

@@ -56,6 +56,7 @@ export function judgeTaken(told: Told, { byId, facts, audits, execs, check }: Ab
       if (!isItsOwn && !isHit && !isUnbegun && !isPoisoned) unasked.push(entry);
       else check("I19", true, () => "");
     }
+    if (unasked.length === 0) continue;
     const releases = notRefused(told.people.release.get(job.n));
     const times = unasked.map(({ at }) => (at ?? 0) - told.epoch);
     check("I19", wereAsked(releases, times), () => sentence(job, unasked, facts.holders));
