@@ -5,9 +5,11 @@
 // is nothing to lock, or skips the row and comes back after the commit.
 import { AsyncLocalStorage } from "node:async_hooks";
 import { createHash } from "node:crypto";
+import { isLockTimeout } from "../db/retryable.ts";
 import { LeaseLost, OptionInvalid, StateConflict, TransactionNested } from "../errors.ts";
 import type { Generation, JobTransaction } from "../job/handler.ts";
 import { type ItemJobPayload, ItemResult } from "../job/item.ts";
+import { Snooze } from "../job/outcome.ts";
 import { cleanText, toStorableJson } from "../job/storable.ts";
 import { settleItems } from "../store/batches/settle.ts";
 import { beginGeneration, currentGeneration, switchIfNewer } from "../store/generations/generations.ts";
@@ -123,7 +125,7 @@ export async function fenceOther(store: Store, run: Run, tx: Queryable): Promise
 /** Completion inside a transaction. If that rolls back, the run goes on as if this had not been called. */
 export async function completeIn(store: Store, run: Run, tx: Queryable, result: unknown): Promise<void> {
   await fenceOther(store, run, tx);
-  if (run.kind.batch) return await completeItem(store.on(tx), run, result);
+  if (run.kind.batch) return await unlessLocked(run, () => completeItem(store.on(tx), run, result));
   const json = result === undefined ? undefined : toStorableJson(`The result of ${run.job.kind}`, result);
   const { keepDoneMs: keepMs } = run.kind;
   const { id, group_key: group } = run.job;
@@ -137,10 +139,28 @@ export async function completeIn(store: Store, run: Run, tx: Queryable, result: 
     delayMs: 0,
     group,
   };
-  const settled = await completeInside(store.on(tx), ended);
+  const settled = await unlessLocked(run, () => completeInside(store.on(tx), ended));
   if (!settled || wasInterrupted(run)) throw leaseLost(run);
   run.completedAs = settled.verdict;
   run.heir = settled.heir;
+}
+
+/** Long enough for most who hold a batch or a group in an open transaction. */
+const LOCKED_PAUSE = "500ms";
+
+/**
+ * What a completion needs beside its own row, its batch or its group, may be locked by somebody whose process stands still inside a
+ * transaction. That is not this run's fault: the transaction is broken, and the run is put off without an attempt.
+ */
+async function unlessLocked<T>(run: Run, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isLockTimeout(error)) throw error;
+    const what = run.kind.batch ? "The batch" : "The group";
+    const message = `${what} of ${run.job.kind} ${run.job.id} is locked by a transaction that does not end: it is put off, and no attempt is used.`;
+    throw Object.assign(new Snooze(LOCKED_PAUSE, message), { cause: error });
+  }
 }
 
 /** The same for an item: its outcome, and what follows from it in its batch, are part of the transaction. */

@@ -216,7 +216,8 @@ export function makeWorker(input: WorkerInput): Worker {
     for (const run of started) {
       runs.add(run);
       executing += 1;
-      if (orders.isPaused(run.job.queue)) {
+      // It was on its way when the order came.
+      if (orders.drains || orders.isPaused(run.job.queue)) {
         settle(run, { type: "release" });
         continue;
       }

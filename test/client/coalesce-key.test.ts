@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { Snooze } from "#src/job/outcome.js";
 import { runDue } from "#src/testing/index.js";
 import { ended, nextOf } from "../support/events.ts";
-import { aborted, caught, makeHeldKind, makeKind } from "../support/make.ts";
+import { aborted, caught, makeGate, makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
 const coalesce = "doc";
@@ -115,6 +115,45 @@ describe.each(TIERS)("a coalesce key, %s", (tier) => {
     await stopped;
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0, payload: 2 });
   });
+
+  test.each(["succeeds", "fails", "snoozes"])(
+    "asked for again, with the same payload, during a run that %s: the next run does every step and chunk itself",
+    async (end) => {
+      let world = "old";
+      let runs = 0;
+      const seen: unknown[] = [];
+      const [began, go] = [makeGate(), makeGate()];
+      const kind = makeKind<string>({
+        async run(job) {
+          const fetched = await job.step("fetch", () => Promise.resolve(world));
+          const chunks: number[][] = [];
+          for await (const chunk of job.chunks("parts", [1, 2, 3], { size: 2, key: String })) {
+            chunks.push([...chunk.items]);
+            await chunk.save(async () => {});
+          }
+          seen.push([fetched, chunks]);
+          if ((runs += 1) > 1) return;
+          began.open();
+          await go.opened;
+          if (end === "fails") throw new Error("the index is away");
+          if (end === "snoozes") throw new Snooze("1h");
+        },
+      });
+      const worker = await bench.hf.work([kind]);
+      const { id } = await bench.hf.enqueue(kind, "page", { coalesce: end });
+      await began.opened;
+      world = "new";
+      expect(await bench.hf.enqueue(kind, "page", { coalesce: end })).toMatchObject({ id, coalesced: true });
+      go.open();
+      expect(await ended(bench.hf, id)).toMatchObject({ state: "done" });
+      await worker.stop();
+      const all = [[1, 2], [3]];
+      expect(seen).toEqual([
+        ["old", all],
+        ["new", all],
+      ]);
+    },
+  );
 
   test("that is asked for after a cancel is not cancelled with it", async () => {
     const held = makeHeldKind<number>({

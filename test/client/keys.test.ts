@@ -157,8 +157,12 @@ describe.each(TIERS)("a key, %s", (tier) => {
     await purgeKeys(bench.store, 1_000);
     expect(await bench.hf.enqueue(kind, "waits", { key: "waits" })).toEqual({ id: waits.id, ...again });
     expect(await bench.hf.enqueue(kind, "dies", { key: "dies" })).toEqual({ id: dead.id, ...again });
+    // Who asks without enqueueing is told the same.
+    expect(await bench.hf.jobs.byKey(kind.kind, "waits")).toMatchObject({ jobId: waits.id });
+    expect(await bench.hf.jobs.byKey(kind.kind, "dies")).toMatchObject({ jobId: dead.id });
     // Put away, it is not dead any more as far as the ledger is concerned.
     await bench.hf.jobs.discard(dead.id);
+    expect(await bench.hf.jobs.byKey(kind.kind, "dies")).toBeNull();
     expect((await bench.hf.enqueue(kind, "dies", { key: "dies" })).created).toBe(true);
   });
 });

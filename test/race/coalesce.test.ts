@@ -5,11 +5,25 @@ import { endSetApart, expireIfOverdue } from "#src/store/janitor/expire-leases.j
 import { cancelIfOpen } from "#src/store/jobs/cancel.js";
 import { claimLane } from "#src/store/jobs/claim.js";
 import { insertJobs } from "#src/store/jobs/insert.js";
+import { releaseIfRunning } from "#src/store/jobs/release.js";
 import { retryIfDead } from "#src/store/jobs/retry.js";
 import { type EndedRun, settleDone, settleRuns } from "#src/store/jobs/settle.js";
+import { readNote, savedKeys, saveKeys, writeNote } from "#src/store/notes/notes.js";
 import type { Store } from "#src/store/sql.js";
 import { type Session, watch } from "../support/locks.ts";
-import { type Arena, claimAll, ended, EXPIRE, holder, lane, newJob, openArena, SCHEMA, startBlocked } from "./arena.ts";
+import {
+  type Arena,
+  claimAll,
+  ended,
+  EXPIRE,
+  type HeldRun,
+  holder,
+  lane,
+  newJob,
+  openArena,
+  SCHEMA,
+  startBlocked,
+} from "./arena.ts";
 
 let arena: Arena;
 let other: Session;
@@ -238,4 +252,35 @@ test("of many enqueues with one key, during runs that end in every way, the last
   isOver = true;
   await working;
   expect(ran.at(-1)).toBe(149);
+});
+
+const ends: [how: string, isAgain: boolean, end: (run: HeldRun) => Promise<unknown>][] = [
+  ["is done", true, (run) => settleRuns(arena.store, [ended(run, "done")])],
+  ["fails", true, (run) => settleRuns(arena.store, [ended(run, "retry")])],
+  ["is given back", true, (run) => settleRuns(arena.store, [ended(run, "release")])],
+  ["is taken away", true, (run) => releaseIfRunning(arena.store, [run.id])],
+  ["dies with its worker", true, () => expireIfOverdue(arena.store, EXPIRE)],
+  ["fails", false, (run) => settleRuns(arena.store, [ended(run, "retry")])],
+  ["is given back", false, (run) => settleRuns(arena.store, [ended(run, "release")])],
+  ["is taken away", false, (run) => releaseIfRunning(arena.store, [run.id])],
+  ["dies with its worker", false, () => expireIfOverdue(arena.store, EXPIRE)],
+];
+test.each(ends)("what a run noted that %s is forgotten if it was asked for again: %s", async (how, isAgain, end) => {
+  const key = freshKey();
+  const job = { coalesceKey: key, payload: '"same"' };
+  const run = how === "dies with its worker" ? await arena.overdue(job) : await arena.running(job);
+  await writeNote(arena.store, run.id, "step", "fetch", '"what there was"');
+  await saveKeys(arena.store, run.id, "parts", ["a", "b"]);
+  if (isAgain) expect(await enqueue(key, "same")).toMatchObject({ id: run.id, coalesced: true });
+  await end(run);
+  expect(await arena.live(run.id)).toMatchObject({ state: "pending", rerun: null });
+  const kept = {
+    note: await readNote(arena.store, run.id, "step", "fetch"),
+    keys: await savedKeys(arena.store, run.id, "parts"),
+  };
+  const all = { note: { value: "what there was" }, keys: new Set(["a", "b"]) };
+  expect(kept).toEqual(isAgain ? { note: undefined, keys: new Set() } : all);
+  await arena.watcher.query(`delete from ${SCHEMA}.jobs where id = $1`, [run.id]);
+  await arena.watcher.query(`delete from ${SCHEMA}.job_notes`);
+  await arena.watcher.query(`delete from ${SCHEMA}.job_saved_items`);
 });

@@ -3,7 +3,8 @@
 import { describe, expect, test } from "vitest";
 import type { Holdfast } from "#src/client/client.js";
 import type { AnyJobKind } from "#src/job/define-job.js";
-import { ended } from "../support/events.ts";
+import { ended, nextOf } from "../support/events.ts";
+import { openSession, untilBlocks } from "../support/locks.ts";
 import { makeHeldKind, makeKind } from "../support/make.ts";
 import { TIERS, useHoldfast } from "../support/open-test.ts";
 
@@ -62,6 +63,31 @@ describe.each(TIERS)("%s", (tier) => {
 
 describe("two processes' clients", () => {
   const bench = useHoldfast("server");
+
+  test("what a claim brings that was on its way when the worker was drained is given back, not started", async () => {
+    const kind = makeHeldKind({ attempts: 3 });
+    const worker = await bench.hf.work([kind.kind], { poll: "50ms" });
+    const [holder, watcher] = [await openSession(bench.url), await openSession(bench.url)];
+    // A claim that takes its time: it writes a lease.
+    await holder.begin();
+    await holder.query("lock table holdfast.leases in share mode");
+    // From SQL, so that nothing is handed over.
+    const { rows } = await watcher.query<{ id: string }>("select id from holdfast.enqueue($1)", [kind.kind.kind]);
+    const { id } = rows[0]!;
+    await untilBlocks(watcher, holder);
+    await worker.drain();
+    expect(worker.running).toBe(0);
+    const released = nextOf(bench.hf, "job.released", id);
+    await holder.commit();
+    await released;
+    expect(kind.runs).toEqual([]);
+    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", attempt: 0 });
+    const other = await bench.hf.work([kind.kind], { poll: "50ms" });
+    await kind.started();
+    kind.release();
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", attempt: 1 });
+    await Promise.all([worker.stop(), other.stop(), holder.close(), watcher.close()]);
+  });
 
   test("a worker is drained and resumed from elsewhere, told by a notification", async () => {
     const elsewhere = await bench.another();

@@ -67,6 +67,20 @@ describe.each(TIERS)("a paused queue (%s)", (tier) => {
     expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "done" });
   });
 
+  test("a resume that was cut short is finished although another queue stays paused with very much set aside", async () => {
+    const [big, small] = [uniqueName("a"), uniqueName("b")];
+    await bench.hf.queues.pause(big);
+    await bench.hf.enqueueMany(
+      makeKind({ queue: big }),
+      Array.from({ length: 10_000 }, (_, n) => ({ payload: n })),
+    );
+    await bench.hf.enqueue(makeKind({ queue: small }), 1);
+    await bench.db.query("update holdfast.jobs set hold = 5 where queue = any($1)", [[big, small]]);
+    expect(await bench.hf.janitor.run("let-in")).toMatchObject([{ ran: true, rows: { "let-in": 1 } }]);
+    expect([await aside(big), await aside(small)]).toEqual([10_000, 0]);
+    await bench.db.query("delete from holdfast.jobs where queue = any($1)", [[big, small]]);
+  });
+
   const aside = async (queue: string): Promise<number> =>
     (
       await bench.db.query<{ n: number }>(

@@ -9,7 +9,7 @@
 import { isPassing } from "../../db/retryable.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import { asMillis, routine, sql, type Store } from "../sql.ts";
-import { CONSEQUENCES, HEIR } from "../jobs/settle.ts";
+import { CONSEQUENCES, FORGET, HEIR } from "../jobs/settle.ts";
 import { groupsOf } from "../jobs/groups-of.ts";
 import { MARK } from "../jobs/mark.ts";
 import { type KeepEnded, keepEndedJson, keepEndedMs } from "../jobs/keep-ended.ts";
@@ -43,7 +43,7 @@ end if;`,
   order by l.expires_at limit $1 for update of l skip locked
 ),
 victims as materialized (
-  select j.id, d.unheard, d.counts,
+  select j.id, j.rerun, d.unheard, d.counts,
     j.cancel_requested_at is not null or (d.counts and j.crash_count + 1 >= ${CRASH_LIMIT}) as ends,
     d.unheard and j.batch_id is not null and j.hold <> 2 as returns
   from due d cross join lateral unnest(d.job_ids) as u (id) join :schema.jobs j on j.id = u.id
@@ -77,6 +77,7 @@ back as (
   from victims v where j.id = v.id
   returning j.id, j.kind, j.hold
 ),
+${FORGET("victims")},
 -- A lease with a job row that somebody has locked stays, overdue, for the next round.
 left_over as (
   select d.token, d.lease_ms from due d cross join lateral unnest(d.job_ids) as u (id)

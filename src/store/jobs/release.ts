@@ -3,15 +3,17 @@
 // store/batches/release-items.ts.
 import { sql, type Store } from "../sql.ts";
 import { markJobs } from "./mark.ts";
+import { FORGET } from "./settle.ts";
 
 // A job that was to be cancelled is set apart, for the janitor to end. A row that somebody has locked (a settle, an open
 // fenced transaction) is left alone.
 const RELEASE = sql`
 with mine as materialized (
-  select j.id, j.token from :schema.jobs j
+  select j.id, j.token, j.rerun from :schema.jobs j
   where j.id = any($1::uuid[]) and j.state = 'running' and j.batch_id is null
   order by j.id for update of j skip locked
-)
+),
+${FORGET("mine")}
 update :schema.jobs j set
   state = 'pending',
   token = null,

@@ -198,6 +198,15 @@ emptied as (
 export const HEIR = `(select h.id from heirs h join :schema.job_groups g on g.name = h.group_key
   where h.group_key = d.group_key and g.head = d.id) as heir`;
 
+/** Forgets what the runs of these jobs noted, where another enqueue takes the place of theirs; `of` is a CTE with their rows. */
+export const FORGET = (of: string): string => `
+forgotten as (
+  delete from :schema.job_notes n using ${of} f where n.job_id = f.id and f.rerun is not null
+),
+forgotten_items as (
+  delete from :schema.job_saved_items n using ${of} f where n.job_id = f.id and f.rerun is not null
+)`;
+
 const SETTLE_RUNS = routine({
   name: "settle_runs",
   takes: ["text"],
@@ -248,14 +257,8 @@ back as (
   from decided d where j.id = d.id and d.verdict in ('retry', 'again', 'snooze', 'release')
   returning j.id, j.run_at
 ),
--- It finished, and starts afresh: what the finished run noted is not for the next one.
-forgotten as (
-  delete from :schema.job_notes n using decided d where n.job_id = d.id and d.verdict = 'again' and d.outcome = 'done'
-),
-forgotten_items as (
-  delete from :schema.job_saved_items n using decided d
-  where n.job_id = d.id and d.verdict = 'again' and d.outcome = 'done'
-),
+-- What was enqueued during the run starts afresh, whatever became of the run: what that one noted it had seen before.
+${FORGET("decided")},
 ${CONSEQUENCES}
 select d.id, d.token, d.verdict, coalesce(b.run_at, :schema.clock()) as "runAt", ${HEIR}
 from decided d left join back b on b.id = d.id`,

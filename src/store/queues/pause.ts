@@ -23,10 +23,17 @@ with back as (
 update :schema.jobs j set hold = case b.hold when 6 then 2 else 0 end from back b where j.id = b.id
 returning 1`;
 
+// From queue to queue, one look at the index for each: however much is set aside of one, it hides no other.
 const FORGOTTEN = sql`
-select distinct j.queue from (
-  select queue from :schema.jobs where hold in (5, 6) order by queue, id limit 10000
-) j where not exists (select 1 from :schema.queues q where q.name = j.queue and q.paused_at is not null)`;
+with recursive aside as (
+  (select j.queue from :schema.jobs j where j.hold in (5, 6) order by j.queue limit 1)
+  union all
+  select (select j.queue from :schema.jobs j where j.hold in (5, 6) and j.queue > a.queue order by j.queue limit 1)
+  from aside a where a.queue is not null
+)
+select a.queue from aside a
+where a.queue is not null and not exists (select 1 from :schema.queues q where q.name = a.queue and q.paused_at is not null)
+limit 1000`;
 
 export interface PausedQueue {
   queue: string;
