@@ -403,9 +403,23 @@ const MUTANTS = [
   {
     name: "notes of a finished run stay for the next run of a job that coalesces",
     file: "store/jobs/settle.js",
-    from: "where n.job_id = d.id",
-    to: "where false and n.job_id = d.id",
-    tests: ["test/race/again-afresh.test.ts"],
+    from: "where n.job_id = f.id and f.rerun is not null",
+    to: "where false",
+    tests: ["test/client/coalesce-key.test.ts"],
+  },
+  {
+    name: "an item pays for whoever stands still with its batch",
+    file: "worker/fenced.js",
+    from: "if (!isLockTimeout(error))",
+    to: "if (true)",
+    tests: ["test/batches/locked-batch.test.ts"],
+  },
+  {
+    name: "a create that batches.apply refuses stays",
+    file: "store/batches/clients.js",
+    from: "store.query(UNDO)",
+    to: "store.query(KEEP)",
+    tests: ["test/batches/refused-commands.test.ts"],
   },
 ];
 

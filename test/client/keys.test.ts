@@ -167,6 +167,25 @@ describe.each(TIERS)("a key, %s", (tier) => {
   });
 });
 
+describe("very many keys at once", () => {
+  const bench = useHoldfast("server");
+
+  test("ten thousand in one call are stored within the time that a call has: none is compared with every other", async () => {
+    const kind = makeKind();
+    const rows = Array.from({ length: 10_000 }, (_, n) => ({ payload: n, key: `k${n}` }));
+    const stored = await bench.hf.enqueueMany(kind, rows);
+    expect(stored.every(({ created }) => created)).toBe(true);
+    const [first, ...more] = await bench.hf.enqueueMany(kind, rows.toReversed());
+    expect(first).toEqual({ id: stored.at(-1)!.id, ...again });
+    expect(more.map(({ id }) => id)).toEqual(
+      stored
+        .slice(0, -1)
+        .map(({ id }) => id)
+        .toReversed(),
+    );
+  });
+});
+
 describe("a key from several processes", () => {
   const bench = useHoldfast("server");
 

@@ -5,6 +5,7 @@
 // and it sees what all before it did. Slots go to parked items that are due, then to what was returned, then to what never
 // had one, and last to parked items that are not due yet: those wait for their time in the slot.
 import type { BatchState } from "../../job/batch.ts";
+import { followerAttempts } from "../jobs/follower.ts";
 import { routine, sqlUuidv7 } from "../sql.ts";
 
 /** Holds for the rest of the transaction; what is read in later statements is as the last change left it. */
@@ -121,7 +122,7 @@ if v_b.finished_at is null and v_l.ended_total = v_l.added and v_b.closed_at is 
   if v_b.state = 'done' and v_b.on_done is not null then
     insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
     select ${sqlUuidv7}, v_b.on_done ->> 'kind', coalesce(v_b.on_done ->> 'queue', 'default'), 0, v_now, v_now,
-      coalesce((v_b.on_done ->> 'attempts')::integer, 5),
+      ${followerAttempts("v_b.on_done")},
       jsonb_build_object('batch', jsonb_build_object('id', v_b.id, 'kind', v_b.kind, 'owner', v_b.owner, 'key', v_b.key,
         'state', v_b.state, 'total', v_l.added, 'counts', v_l.ended, 'completion', v_b.completions + 1),
         'payload', v_b.on_done -> 'payload');

@@ -2,7 +2,7 @@
 // same two statements also run inside a caller's own transaction. (Very many plain ones are copied in outside of one.)
 //
 // `insertPlain` is the hot one: no key, no group, no coalescing. `insertSpecial` does all three in one commit.
-import { asMicros, copyText, routine, sql, type Store } from "../sql.ts";
+import { asMicros, copyText, type Routine, routine, sql, type Store } from "../sql.ts";
 import type { ClaimedJob } from "./claim.ts";
 
 export interface NewJob {
@@ -91,14 +91,16 @@ end if;`,
 
 // The lock timeout is for this statement's own transaction: somebody else's open transaction with the same key or
 // group must not stall the callers that share this statement. Inside a caller's transaction it is left alone.
-const INSERT_SPECIAL = routine({
-  name: "insert_special",
-  takes: ["text"],
-  gives: "n integer, id uuid, created boolean, conflict boolean, coalesced boolean",
-  first: `if $1::jsonb ->> 'lock_timeout' is not null then
+const makeInsertSpecial = (name: string, settings: string[]): Routine =>
+  routine({
+    name,
+    settings,
+    takes: ["text"],
+    gives: "n integer, id uuid, created boolean, conflict boolean, coalesced boolean",
+    first: `if $1::jsonb ->> 'lock_timeout' is not null then
     perform set_config('lock_timeout', $1::jsonb ->> 'lock_timeout', true);
   end if;`,
-  body: `with r as materialized (
+    body: `with r as materialized (
   select r.n, r.id, r.kind, r.queue, r.rank, r.max_attempts, ${PAYLOAD} as payload, r.on_dead, r.headers,
     r.key, r.keep_key_ms, r.coalesce_key, r.group_key,
     md5(${PAYLOAD}::text)::uuid as payload_hash, ${DUE} as due_at
@@ -171,7 +173,11 @@ from r
 left join k on k.kind = r.kind and k.key = r.key
 left join i c on r.coalesce_key is not null and c.kind = r.kind and c.coalesce_key = r.coalesce_key
 order by r.n`,
-});
+  });
+const INSERT_SPECIAL = makeInsertSpecial("insert_special", []);
+/** Row by row each would be compared with every other: ten thousand took a minute. */
+const INSERT_SPECIAL_MANY = makeInsertSpecial("insert_special_many", ["enable_hashjoin = on"]);
+const MANY = 50;
 
 const FIND_EXISTING = sql`
 select id from :schema.jobs where id = any($1::uuid[])
@@ -301,7 +307,8 @@ export async function insertSpecial(
     isSpecial(job) ? asJson(job, index) : `${asJson(job, index).slice(0, -1)},"n":${index}}`,
   );
   const timeout = lockTimeoutMs === null ? "" : `"lock_timeout":"${lockTimeoutMs}",`;
-  const { rows: inserted } = await store.query<Inserted & { n: number }>(INSERT_SPECIAL, [
+  const statement = jobs.length < MANY ? INSERT_SPECIAL : INSERT_SPECIAL_MANY;
+  const { rows: inserted } = await store.query<Inserted & { n: number }>(statement, [
     `{${timeout}"rows":[${rows.join(",")}]}`,
   ]);
   return inserted.map(({ id, created, conflict, coalesced }) => ({ id, created, conflict, coalesced }));

@@ -6,6 +6,7 @@
 import { fingerprintOf } from "../../job/fingerprint.ts";
 import type { ErrorRecord } from "../../job/outcome.ts";
 import type { LeaseId } from "./beat.ts";
+import { followerAttempts } from "./follower.ts";
 import { routine, sql, sqlUuidv7, type Store } from "../sql.ts";
 
 export interface DoneRun {
@@ -134,10 +135,6 @@ delete from :schema.leases l where l.token = $1 and l.lease_ms = $2;`,
   after: `if changed <> $4 then ${NOT_AS_SAID} end if;`,
 });
 
-// Nobody may say it any more, but jobs are stored that do, and with anything: what cannot be read must not keep them from their end.
-const FOLLOWER_ATTEMPTS = `case when d.on_dead ->> 'attempts' ~ '^[1-9][0-9]{0,2}$'
-      then (d.on_dead ->> 'attempts')::integer else 5 end`;
-
 /** What ends a job and what follows from it, given a CTE `decided` with the row, its verdict, error, result, keep_ms. */
 export const CONSEQUENCES = `
 tries as (
@@ -166,7 +163,7 @@ buried as (
 followed as (
   insert into :schema.jobs (id, kind, queue, rank, run_at, created_at, max_attempts, payload)
   select ${sqlUuidv7}, d.on_dead ->> 'kind', coalesce(d.on_dead ->> 'queue', d.queue), 0, :schema.clock(),
-    :schema.clock(), ${FOLLOWER_ATTEMPTS},
+    :schema.clock(), ${followerAttempts("d.on_dead")},
     jsonb_build_object('job', jsonb_build_object('id', d.id, 'kind', d.kind, 'payload', d.payload,
       'error', coalesce(d.error, d.last_error), 'attempt', d.attempt), 'payload', d.on_dead -> 'payload')
   from decided d where d.verdict = 'dead' and d.on_dead is not null
