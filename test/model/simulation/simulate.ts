@@ -32,6 +32,9 @@ export interface Simulation extends Verdict {
   virtualMs: number;
 }
 
+/** The answer is known: nothing was done. */
+class Refused extends Error {}
+
 interface Running {
   process: SimProcess;
   worker: Worker;
@@ -129,7 +132,13 @@ async function run(
       return { token: job.token };
     },
   });
-  const afterDeath = defineJob(AFTER_DEATH, { ...common, run: () => undefined });
+  const afterDeath = defineJob(AFTER_DEATH, {
+    ...common,
+    run(job) {
+      note(job, "start");
+      note(job, "end");
+    },
+  });
 
   // ---- processes
 
@@ -278,7 +287,7 @@ async function run(
       .as(by.process, work)
       .then(
         (answer) => history.ok(op, answer ?? { ids: [] }),
-        (error: unknown) => history.notOk(op, "unknown", error),
+        (error: unknown) => history.notOk(op, error instanceof Refused ? "failed" : "unknown", error),
       )
       .finally(() => open.delete(sent));
     open.set(sent, by.process);
@@ -321,9 +330,11 @@ async function run(
     const { id, n } = random.pick(rows);
     const isRetry = random.chance(0.7);
     act(by, isRetry ? "retry" : "discard", { n }, async () => {
-      if (!isRetry) await discardIfDead(storeOf(by), id, KEEP);
-      else if ((await retryIfDead(storeOf(by), id)) === "retried")
-        by.wakeUps.send({ kind: kind.kind, rank: 0, ids: [id] });
+      const isDone = isRetry
+        ? (await retryIfDead(storeOf(by), id)) === "retried"
+        : await discardIfDead(storeOf(by), id, KEEP);
+      if (!isDone) throw new Refused("It is not dead any more.");
+      if (isRetry) by.wakeUps.send({ kind: kind.kind, rank: 0, ids: [id] });
       world.fault(isRetry ? "dead job run again" : "dead job put away");
       return { ids: [id] };
     });
@@ -422,7 +433,8 @@ async function run(
   }
   if (isDrained) history.phase("drained");
   const facts = await gatherFacts({ query: (text, values) => world.ask(text, values) }, SCHEMA);
-  const verdict = judge(history.lines, { ...facts, execs }, { okShare: 0, drainMs: MOST_MS, faults: false });
+  const audit = facts.audit.map((entry) => ({ ...entry, at: null }));
+  const verdict = judge(history.lines, { ...facts, audit, execs }, { okShare: 0, drainMs: MOST_MS, faults: false });
   for (const { process } of fleet) world.kill(process);
   const unsound = await database.unsound();
   if (unsound !== undefined) verdict.violations.push(unsound);
