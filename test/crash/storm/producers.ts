@@ -60,6 +60,8 @@ interface Wanted {
 
 /** And as much again in three chunks: with a lease of a second, several beats. */
 const LONG_MS = 1_200;
+/** Of these one takes its process from all others for a second or two. */
+const SPINS = 0.003;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -106,6 +108,8 @@ export function makeProducers(input: ProducersInput): Producers {
       ...(asked.long ? { ms: LONG_MS } : {}),
       ...(asked.snooze ? { until: Date.now() + random.whole(50, 600) } : {}),
       ...(random.chance(0.1) ? { stubborn: true } : {}),
+      // It computes for longer than its lease, and nothing else happens in its process meanwhile.
+      ...(!asked.light && random.chance(SPINS) ? { spin: random.whole(1_200, 2_200) } : {}),
       ...extra,
     };
     return { asked, kind: asked.light ? light : asked.brief ? brief : work, payload, options };
