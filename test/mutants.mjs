@@ -415,6 +415,13 @@ const MUTANTS = [
     tests: ["test/batches/locked-batch.test.ts"],
   },
   {
+    name: "a call is given up though its answer is there",
+    file: "db/deadline.js",
+    from: "look = setImmediate(onTime)",
+    to: "onTime()",
+    tests: ["test/db/busy-process.test.ts"],
+  },
+  {
     name: "a create that batches.apply refuses stays",
     file: "store/batches/clients.js",
     from: "store.query(UNDO)",
