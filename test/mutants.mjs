@@ -422,6 +422,13 @@ const MUTANTS = [
     tests: ["test/db/busy-process.test.ts"],
   },
   {
+    name: "a lease that the handler's own write finds lost is not told of",
+    file: "worker/worker.js",
+    from: "return tellLost(run);",
+    to: "return run.aborted ? undefined : tellLost(run);",
+    tests: ["test/long/lost.test.ts"],
+  },
+  {
     name: "a create that batches.apply refuses stays",
     file: "store/batches/clients.js",
     from: "store.query(UNDO)",

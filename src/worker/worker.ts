@@ -102,9 +102,10 @@ export function makeWorker(input: WorkerInput): Worker {
   const onEmpty = new Set<() => void>();
   const trouble = (where: string) => (error: unknown) => events.emit("trouble", { where, error });
 
+  const saidLost = new WeakSet<Run>();
   const keeper = makeLeaseKeeper({
     isOnlyProcess: store.tier === "embedded",
-    onLost: (run) => events.emit("lease.lost", describe(run)),
+    onLost: tellLost,
     pulse: () => input.pulses.register(`lease watch of ${input.name}`),
     makeBeater(onBeat) {
       const told = reportBeats(events, id, trouble("heartbeat"));
@@ -311,10 +312,15 @@ export function makeWorker(input: WorkerInput): Worker {
         return events.emit("job.again", { ...describe(run), durationMs });
       case "lost":
       case "abandoned":
-        // The lease keeper has said so already.
-        if (run.aborted !== "lease-lost") events.emit("lease.lost", describe(run));
-        return;
+        return tellLost(run);
     }
+  }
+
+  /** Once for each run, whoever finds out first: a beat, the watch, a fenced write of its handler, its settle. */
+  function tellLost(run: Run): void {
+    if (saidLost.has(run)) return;
+    saidLost.add(run);
+    events.emit("lease.lost", describe(run));
   }
 
   async function saveProgress(run: Run, done: number, total?: number, note?: string): Promise<void> {
@@ -340,7 +346,7 @@ export function makeWorker(input: WorkerInput): Worker {
   function takeAway(run: Run): void {
     if (run.outcome || run.aborted === "lease-lost") return;
     abortRun(run, "lease-lost");
-    events.emit("lease.lost", describe(run));
+    tellLost(run);
   }
 
   /** Handlers that are alive but stuck: the job is settled as timed out; what the handler does later is refused. */

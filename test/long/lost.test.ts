@@ -209,6 +209,24 @@ describe.each(TIERS)("a lost lease, %s", (tier) => {
     events.stop();
   });
 
+  test("a handler whose write is refused is the first to notice: it is said, and once", async () => {
+    // No beat comes for a third of that.
+    const held = makeHeldKind<null>({ lease: "10m" });
+    const events = collect(bench.hf, "lease.lost");
+    const worker = await bench.hf.work([held.kind], { concurrency: 1 });
+    workers.push(worker);
+    const { id } = await bench.hf.enqueue(held.kind, null);
+    const job = await held.started();
+    await takeAway(bench, id);
+    expect(await caught(job.transaction(() => Promise.resolve()))).toMatchObject(LOST);
+    held.release();
+    await ended(bench.hf, id);
+    await expect.poll(() => events.events.filter(({ jobId }) => jobId === id)).toHaveLength(1);
+    await worker.stop();
+    expect(events.events.filter(({ jobId }) => jobId === id)).toHaveLength(1);
+    events.stop();
+  });
+
   describe("why a signal is aborted", () => {
     test("cancelled: the chunks stop, and the job ends cancelled", async () => {
       const given: number[] = [];
