@@ -37,6 +37,20 @@ describe.each(TIERS)("release, %s", (tier) => {
     expect(await bench.hf.workers.list()).toEqual({ workers: [], orphans: [] });
   });
 
+  test("what was enqueued to it while it ran is what runs next", async () => {
+    const held = makeHeldKind<string>();
+    const worker = await bench.hf.work([held.kind], { concurrency: 1, poll: "50ms" });
+    const { id } = await bench.hf.enqueue(held.kind, "old", { coalesce: "c" });
+    await held.started();
+    expect(await bench.hf.enqueue(held.kind, "new", { coalesce: "c" })).toMatchObject({ id, coalesced: true });
+    await bench.hf.jobs.release(id);
+    expect(await bench.hf.jobs.get(id)).toMatchObject({ state: "pending", payload: "new", attempt: 0 });
+    held.release();
+    expect(await ended(bench.hf, id)).toMatchObject({ state: "done", payload: "new", attempt: 1, claimCount: 2 });
+    expect(held.runs.map(({ payload }) => payload)).toEqual(["old", "new"]);
+    await worker.stop();
+  });
+
   test("twice is once; what does not run is refused with its state", async () => {
     const held = makeHeldKind();
     const waiting = await bench.hf.enqueue(makeKind(), 1, { delay: "1h" });
