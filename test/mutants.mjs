@@ -342,7 +342,7 @@ const MUTANTS = [
     file: "store/janitor/expire-leases.js",
     from: "and pg_postmaster_start_time() + l.lease_ms * interval '1 millisecond' < :schema.clock()",
     to: "",
-    tests: ["test/worker/suspects.test.ts", "test/crash/database-away.test.ts"],
+    tests: ["test/crash/after-restart.test.ts"],
   },
   {
     name: "leases expire though the database was away for longer than they last",

@@ -1,0 +1,42 @@
+// PostgreSQL comes up again. Nobody could beat while it was away: whoever looks first must give them the time of a lease.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openPostgres } from "#src/db/postgres.js";
+import { expireIfOverdue } from "#src/store/janitor/expire-leases.js";
+import { makeStore } from "#src/store/sql.js";
+import { startPostgres } from "../support/postgres-server.mjs";
+import { openScene, type Scene, SCHEMA } from "./scene.ts";
+
+const LEASE_MS = 2_000;
+let server: Awaited<ReturnType<typeof startPostgres>>;
+let scene: Scene;
+beforeAll(async () => {
+  server = await startPostgres();
+  scene = await openScene(server.url());
+});
+afterAll(async () => {
+  await scene.close().catch(() => {});
+  await server.remove();
+});
+
+test("an overdue lease does not expire within its own length after PostgreSQL came up, whoever asks", async () => {
+  const worker = await scene.worker({ name: "one", lease: `${LEASE_MS}ms` });
+  const id = await scene.enqueue({ n: 1, ms: 60_000 });
+  await worker.until("started", (said) => said["job"] === id);
+  worker.kill("SIGKILL");
+  // Until its lease is over, and on the disk.
+  await new Promise((resolve) => setTimeout(resolve, LEASE_MS + 500));
+  await server.stop("immediate");
+  await server.start();
+  const upAt = performance.now();
+  const db = await openPostgres({ url: server.url() });
+  try {
+    const store = makeStore(db, SCHEMA);
+    const expire = () => expireIfOverdue(store, { limit: 10, seenForMs: Infinity, atOnce: false });
+    expect(await expire()).toEqual([]);
+    await expect.poll(expire, { timeout: 4 * LEASE_MS }).toMatchObject([{ id }]);
+    // PostgreSQL's own clock starts a moment before it takes connections.
+    expect(performance.now() - upAt).toBeGreaterThan(LEASE_MS / 2);
+  } finally {
+    await db.close();
+  }
+}, 60_000);
