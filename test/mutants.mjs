@@ -349,7 +349,7 @@ const MUTANTS = [
     file: "store/janitor/expire-leases.js",
     from: "l.lease_ms < $3::bigint",
     to: "true",
-    tests: ["test/worker/suspects.test.ts", "test/long/database-away.test.ts", "test/crash/database-away.test.ts"],
+    tests: ["test/crash/after-restart.test.ts"],
   },
   {
     name: "what was taken away from a worker can still be written by it",
