@@ -48,8 +48,16 @@ select (f.at - c.at)::double precision as claimable, (a.at - c.at)::double preci
     select 1 from proof.audit e where e.job = c.job and (e.what like 'ended:%' or e.what like '%>dead' or e.what like 'purged%')
   ) as "isOver"
 from cut c left join freed f using (job, token)
-cross join lateral (select min(at) as at from runs r where r.job = c.job and r.token <> c.token and r.at > c.at) a
+cross join lateral (
+  select min(extract(epoch from r.at) * 1000) as at from proof.exec_log r
+  where r.job = c.job and r.what = 'start' and r.token <> c.token and extract(epoch from r.at) * 1000 > c.at) a
 where f.at is null or f.at > c.at`;
+
+/** Not before: what is written all along must not have to keep them. A soak leaves a million rows. */
+const INDEXES = `
+create index if not exists audit_job on proof.audit (job);
+create index if not exists exec_log_job on proof.exec_log (job);
+analyze proof.audit, proof.exec_log`;
 
 function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
@@ -64,6 +72,7 @@ export async function measureRecovery({ history, ask }: Storm): Promise<Recovery
     "fault" in line && line.fault === "kill -9" ? [{ worker: line.on, at: begin!.epoch + line.at - begin!.at }] : [],
   );
   const values = [kills.map(({ worker }) => worker), kills.map(({ at }) => at)];
+  await ask(INDEXES);
   const rows = await ask<{ claimable: number | null; again: number | null; isOver: boolean }>(CUT_OFF, values);
   return {
     cut: rows.length,
