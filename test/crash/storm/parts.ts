@@ -38,6 +38,8 @@ export interface Part {
   perMinute: Record<string, number>;
   /** The share of operations that must be answered while faults go on. */
   okShare?: number;
+  /** How long the answer to any call may take. */
+  callMs?: number;
   /** Of jobs that run for longer than their lease, so many must be done. */
   leastLong?: number;
   /** What else the judge expects: see there. */
@@ -135,6 +137,8 @@ export const PARTS: Record<string, Part> = {
     ],
     perMinute: { failover: 2 },
     okShare: 0.3,
+    // One statement may take three seconds, is sent up to five times, and each time both hosts may be asked.
+    callMs: 20_000,
   },
   poison: {
     seconds: 40,

@@ -59,6 +59,7 @@ for (const name of wanted) {
       const expected: Expectations = { leastFaults, covers, ...part.expected };
       if (part.leastLong !== undefined) expected.leastLong = part.leastLong;
       if (part.okShare !== undefined) expected.okShare = part.okShare;
+      if (part.callMs !== undefined) expected.callMs = part.callMs;
       const outcome = await endStorm(storm, name, seed, expected, wrong);
       const { looked, ...rest } = outcome;
       process.stderr.write(

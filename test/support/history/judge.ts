@@ -44,6 +44,8 @@ export interface Expectations {
   okShare?: number;
   /** How long after the last fault everything may take to be over. */
   drainMs?: number;
+  /** How long the answer to any call may take; ten seconds, if it does not say. */
+  callMs?: number;
   /** False: there may have been none. */
   faults?: boolean;
   /** Faults whose names begin so: there were at least so many. A storm of the wrong kind proves nothing about this one. */
@@ -210,7 +212,7 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     );
   }
   const { ms: longestCallMs, verb } = told.longest;
-  check("I15", longestCallMs <= CALL_MS, () => `a call (${verb}) was answered after ${longestCallMs} ms`);
+  check("I15", longestCallMs <= (expected.callMs ?? CALL_MS), () => `a call (${verb}) was answered after ${longestCallMs} ms`);
   for (const job of facts.jobs) check("I15", TERMINAL.has(job.state), () => `job ${job.n} is still ${job.state}`);
 
   // A run in which everything errored must not pass.
