@@ -212,7 +212,11 @@ export function judge(lines: readonly Line[], facts: Facts, expected: Expectatio
     );
   }
   const { ms: longestCallMs, verb } = told.longest;
-  check("I15", longestCallMs <= (expected.callMs ?? CALL_MS), () => `a call (${verb}) was answered after ${longestCallMs} ms`);
+  check(
+    "I15",
+    longestCallMs <= (expected.callMs ?? CALL_MS),
+    () => `a call (${verb}) was answered after ${longestCallMs} ms`,
+  );
   for (const job of facts.jobs) check("I15", TERMINAL.has(job.state), () => `job ${job.n} is still ${job.state}`);
 
   // A run in which everything errored must not pass.
