@@ -212,8 +212,9 @@ describe("a process of its own (server)", () => {
   });
 
   test("two that are past their timeouts at once while one of them blocks: none is settled for that, and what is said names both", async () => {
-    const block = rivalBlock("2s");
-    const child = await longChild("blocking.mjs", { name: "both", url: bench.url, lease: "2s", timeout: "700ms" });
+    const block = rivalBlock("20s");
+    // A lease that outlasts the silence: without beats it would be somebody else's before the process came back.
+    const child = await longChild("blocking.mjs", { name: "both", url: bench.url, lease: "20s", timeout: "700ms" });
     const jobs = [{ waitMs: 60_000 }, { ms: 4_600 }].map((payload) => ({ payload, attempts: 1 }));
     const [waits, blocks] = await bench.hf.enqueueMany(block, jobs);
     await child.until("started", ({ job }) => job === waits!.id);
