@@ -32,5 +32,7 @@ test("README.md has the figures of docs/proof.md", () => {
   const shown = figuresOf("README.md");
   expect(shown.length).toBeGreaterThan(5);
   expect(shown.filter((row) => !all.includes(row))).toEqual([]);
-  expect(shown.at(-1)).toBe("| **violations** | 0 |");
+  expect(shown).toContain("| **violations** | 0 |");
+  // What is not added up is said with what is.
+  expect(shown.at(-1)).toMatch(/^\| runs in `results\/wrong`.* \d+ \|$/);
 });
