@@ -22,7 +22,8 @@ afterEach(async () => {
 });
 
 /** What somebody else would make of the jobs, if they were let go. */
-const rivalBlock = (lease: "1s" | "2s" | "20s") => defineJob<object>("block", { lease, attempts: 5, run: () => "rival" });
+const rivalBlock = (lease: "1s" | "2s" | "20s") =>
+  defineJob<object>("block", { lease, attempts: 5, run: () => "rival" });
 const rivalWait = (lease: "1s" | "2s") => defineJob<object>("wait", { lease, run: () => "rival" });
 
 describe("a process of its own (server)", () => {
